@@ -1,0 +1,161 @@
+"""Bootstrap over sequences: tokens of one sequence are not independent, sequences are.
+
+A draw is a vector of multiplicities, one a sequence. Medians and rank correlations are
+computed from the multiplicities, without copying tokens.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.stats import rankdata
+
+from layergeom.geometry.errors import GeometryError
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A statistic with its 95 % percentile interval over bootstrap draws."""
+
+    value: float
+    ci_low: float
+    ci_high: float
+
+
+NOT_DEFINED = Estimate(float("nan"), float("nan"), float("nan"))
+
+
+def sequence_draws(
+    sequences: int, draws: int, rng: np.random.Generator
+) -> Int[np.ndarray, "draws sequences"]:
+    """Multiplicities of the sequences in each bootstrap draw.
+
+    Raises:
+        GeometryError: fewer than two sequences or draws.
+    """
+    if sequences < 2 or draws < 2:
+        raise GeometryError(
+            f"a bootstrap needs 2 sequences and 2 draws or more, got {sequences} and {draws}"
+        )
+    return rng.multinomial(sequences, np.full(sequences, 1.0 / sequences), size=draws)
+
+
+def percentile_interval(value: float, draws: Float[np.ndarray, " draws"]) -> Estimate:
+    """The value with the 2.5th and 97.5th percentile of the draws that are defined."""
+    defined = draws[np.isfinite(draws)]
+    if not np.isfinite(value) or defined.size < 2:
+        return Estimate(value, float("nan"), float("nan"))
+    low, high = np.percentile(defined, [2.5, 97.5])
+    return Estimate(value, float(low), float(high))
+
+
+def bootstrap_medians(
+    values: Float[np.ndarray, " tokens"],
+    sequences: Int[np.ndarray, " tokens"],
+    multiplicities: Int[np.ndarray, "draws sequences"],
+) -> Float[np.ndarray, " draws"]:
+    """Median over tokens in each draw; tokens that are NaN are left out.
+
+    The cumulative count at a position of the sorted values is a product of two small matrices,
+    so each median is found by bisection instead of sorting the draw.
+    """
+    kept = np.isfinite(values)
+    values, sequences = values[kept], sequences[kept]
+    if values.size == 0:
+        return np.full(len(multiplicities), np.nan)
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    member = np.zeros((values.size, multiplicities.shape[1]))
+    member[np.arange(values.size), sequences[order]] = 1.0
+    counts = np.cumsum(member, axis=0)
+    weights = multiplicities.astype(np.float64)
+    totals = weights @ counts[-1]
+
+    def value_at(place: Float[np.ndarray, " draws"]) -> Float[np.ndarray, " draws"]:
+        low = np.zeros(len(weights), dtype=np.int64)
+        high = np.full(len(weights), values.size - 1, dtype=np.int64)
+        while (low < high).any():
+            middle = (low + high) // 2
+            reached = np.einsum("ds,ds->d", counts[middle], weights) >= place
+            high = np.where(reached, middle, high)
+            low = np.where(reached, low, middle + 1)
+        return ordered[low]
+
+    medians = 0.5 * (value_at((totals + 1) // 2) + value_at(totals // 2 + 1))
+    return np.where(totals > 0, medians, np.nan)
+
+
+def median_estimate(
+    values: Float[np.ndarray, " tokens"],
+    sequences: Int[np.ndarray, " tokens"],
+    multiplicities: Int[np.ndarray, "draws sequences"],
+) -> Estimate:
+    """Median over tokens with its interval over sequences; NaN if no token is defined."""
+    defined = values[np.isfinite(values)]
+    if defined.size == 0:
+        return NOT_DEFINED
+    return percentile_interval(
+        float(np.median(defined)), bootstrap_medians(values, sequences, multiplicities)
+    )
+
+
+def _weighted_ranks(
+    values: Float[np.ndarray, " tokens"], weights: Float[np.ndarray, "draws tokens"]
+) -> Float[np.ndarray, "draws tokens"]:
+    """Mean rank of each token in a sample that holds it ``weight`` times."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    run = np.cumsum(np.concatenate([[True], ordered[1:] != ordered[:-1]])) - 1
+    reached = np.cumsum(weights[:, order], axis=1)
+    last = np.concatenate([first[1:] - 1, [len(values) - 1]])
+    upper = reached[:, last]
+    lower = np.concatenate([np.zeros((len(weights), 1)), upper[:, :-1]], axis=1)
+    ranks = np.empty_like(weights)
+    ranks[:, order] = (0.5 * (lower + upper + 1.0))[:, run]
+    return ranks
+
+
+def bootstrap_spearman(
+    x: Float[np.ndarray, " tokens"],
+    y: Float[np.ndarray, " tokens"],
+    sequences: Int[np.ndarray, " tokens"],
+    multiplicities: Int[np.ndarray, "draws sequences"],
+) -> Float[np.ndarray, " draws"]:
+    """Spearman's correlation in each draw, ties averaged; NaN where a draw is constant."""
+    weights = multiplicities[:, sequences].astype(np.float64)
+    total = weights.sum(axis=1, keepdims=True)
+    rank_x, rank_y = _weighted_ranks(x, weights), _weighted_ranks(y, weights)
+    # The mean of mean ranks is (n + 1) / 2 whatever the ties.
+    rank_x -= 0.5 * (total + 1.0)
+    rank_y -= 0.5 * (total + 1.0)
+    covariance = np.einsum("dt,dt,dt->d", weights, rank_x, rank_y)
+    spread_x = np.einsum("dt,dt,dt->d", weights, rank_x, rank_x)
+    spread_y = np.einsum("dt,dt,dt->d", weights, rank_y, rank_y)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return covariance / np.sqrt(spread_x * spread_y)
+
+
+def spearman(x: Float[np.ndarray, " tokens"], y: Float[np.ndarray, " tokens"]) -> float:
+    """Spearman's correlation over tokens, ties averaged; NaN where either is constant."""
+    rank_x = rankdata(x) - 0.5 * (len(x) + 1)
+    rank_y = rankdata(y) - 0.5 * (len(y) + 1)
+    scale = float(np.sqrt((rank_x @ rank_x) * (rank_y @ rank_y)))
+    return float(rank_x @ rank_y) / scale if scale > 0.0 else float("nan")
+
+
+def spearman_estimate(
+    x: Float[np.ndarray, " tokens"],
+    y: Float[np.ndarray, " tokens"],
+    sequences: Int[np.ndarray, " tokens"],
+    multiplicities: Int[np.ndarray, "draws sequences"],
+) -> Estimate:
+    """Spearman's correlation over tokens with its interval over sequences.
+
+    Tokens where either value is NaN are left out.
+    """
+    kept = np.isfinite(x) & np.isfinite(y)
+    if np.count_nonzero(kept) < 3:
+        return NOT_DEFINED
+    x, y, sequences = x[kept], y[kept], sequences[kept]
+    return percentile_interval(spearman(x, y), bootstrap_spearman(x, y, sequences, multiplicities))

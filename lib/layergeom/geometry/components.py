@@ -1,0 +1,50 @@
+"""Common-component removal (CCR): the mean and the leading principal components."""
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import eigh
+
+from layergeom.geometry.errors import GeometryError
+
+
+def leading_components(
+    centred: Float[np.ndarray, "tokens width"], count: int
+) -> Float[np.ndarray, "width count"]:
+    """Top principal directions of a centred matrix, as orthonormal columns, float64.
+
+    Raises:
+        GeometryError: more components than the matrix can have and still leave something.
+    """
+    tokens, width = centred.shape
+    most = min(tokens - 1, width) - 1
+    if not 0 <= count <= most:
+        raise GeometryError(
+            f"cannot remove {count} components from {tokens} tokens of width {width}: "
+            f"between 0 and {most} leave something to measure"
+        )
+    if count == 0:
+        return np.empty((width, 0))
+    if tokens < width:
+        _, left = eigh(centred @ centred.T, subset_by_index=(tokens - count, tokens - 1))
+        directions = np.linalg.qr(centred.T @ left[:, ::-1]).Q
+        return directions
+    _, directions = eigh(centred.T @ centred, subset_by_index=(width - count, width - 1))
+    return np.ascontiguousarray(directions[:, ::-1])
+
+
+def remove_common_components(
+    states: Float[np.ndarray, "tokens width"], count: int
+) -> Float[np.ndarray, "tokens width"]:
+    """CCR-c: subtract the mean, then remove the top ``count`` principal components.
+
+    Float64. ``count = 0`` only centres (Readout, section 3; the document's default is 1).
+
+    Raises:
+        GeometryError: too many components for the matrix, or states that are not finite.
+    """
+    if not np.isfinite(states).all():
+        raise GeometryError("the states hold values that are not finite")
+    centred = states.astype(np.float64)
+    centred -= centred.mean(axis=0)
+    directions = leading_components(centred, count)
+    return centred - (centred @ directions) @ directions.T

@@ -1,0 +1,63 @@
+"""Cosine distances between all pairs of tokens."""
+
+import numpy as np
+from jaxtyping import Float, Int
+from numba import njit
+
+from layergeom.geometry.errors import GeometryError
+from layergeom.geometry.ranks import STEPS
+
+
+def _unit_columns(columns: Float[np.ndarray, "width tokens"]) -> Float[np.ndarray, "width tokens"]:
+    norms = np.sqrt(np.einsum("ij,ij->j", columns, columns))
+    zero = int(np.count_nonzero(norms == 0.0))
+    if zero:
+        raise GeometryError(
+            f"{zero} of {len(norms)} tokens are zero vectors here: their cosine is undefined"
+        )
+    return columns / norms
+
+
+def cosine_distances(
+    vectors: Float[np.ndarray, "tokens width"],
+) -> Float[np.ndarray, " pairs"]:
+    """Condensed cosine distances ``1 - x.y / |x||y|`` of all pairs, in [0, 2].
+
+    The order is that of ``scipy.spatial.distance.pdist``.
+
+    Raises:
+        GeometryError: a zero vector, for which the cosine is undefined, with their number.
+    """
+    unit = _unit_columns(vectors.T)
+    pairs = np.triu_indices(len(vectors), k=1)
+    return np.clip(1.0 - (unit.T @ unit)[pairs], 0.0, 2.0)
+
+
+@njit(nogil=True, cache=True)
+def _snap_triangle(scaled, largest):  # type: ignore[no-untyped-def]
+    """Steps of the upper triangle of a matrix of scaled cosines, in condensed order."""
+    tokens = scaled.shape[0]
+    steps = np.empty(tokens * (tokens - 1) // 2, np.int64)
+    pair = 0
+    for i in range(tokens):
+        for j in range(i + 1, tokens):
+            # The half rounds, and outweighs a cosine that rounding put just above one.
+            steps[pair] = np.int64(largest + 0.5 - scaled[i, j])
+            pair += 1
+    return steps
+
+
+def snapped_cosine_distances(
+    columns: Float[np.ndarray, "width tokens"],
+) -> Int[np.ndarray, " pairs"]:
+    """Cosine distances of the columns of a matrix in whole steps, ready to be ranked.
+
+    ``snap(cosine_distances(columns.T))`` with the scaling folded into the vectors, so that
+    each pair is read once.
+
+    Raises:
+        GeometryError: a zero vector, with their number.
+    """
+    unit = _unit_columns(columns)
+    unit *= np.sqrt(STEPS)
+    return _snap_triangle(unit.T @ unit, STEPS)

@@ -1,0 +1,183 @@
+"""Subspace PGA: are distances organised along the readout more than along random subspaces?
+
+Source: Readout (arXiv 2605.17084), section 3.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import t as student_t
+
+from layergeom.geometry.components import leading_components
+from layergeom.geometry.distances import snapped_cosine_distances
+from layergeom.geometry.errors import GeometryError
+from layergeom.geometry.ranks import ReferenceRanks, reference_ranks, spearman_to_reference
+from layergeom.geometry.threads import map_threads, thread_count
+
+
+@dataclass(frozen=True)
+class PGASample:
+    """Subspace PGA of one sample of tokens at one capture point.
+
+    Attributes:
+        rho_readout: Spearman between full-space distances and those in the readout subspace.
+        rho_null: the same for each random subspace.
+    """
+
+    rho_readout: float
+    rho_null: Float[np.ndarray, " subspaces"]
+
+    @property
+    def null_mean(self) -> float:
+        """Mean of the null, mu."""
+        return float(self.rho_null.mean())
+
+    @property
+    def null_std(self) -> float:
+        """Standard deviation of the null, sigma (ddof 1)."""
+        return float(self.rho_null.std(ddof=1))
+
+    @property
+    def z(self) -> float:
+        """(rho_readout - mu) / sigma; NaN where the null has no spread."""
+        if not self.null_std > 0.0:
+            return float("nan")
+        return (self.rho_readout - self.null_mean) / self.null_std
+
+    @property
+    def p(self) -> float:
+        """Empirical p-value (b + 1) / (m + 1), b random subspaces at least as high."""
+        at_least = int(np.count_nonzero(self.rho_null >= self.rho_readout))
+        return (at_least + 1) / (len(self.rho_null) + 1)
+
+
+@dataclass(frozen=True)
+class PGAEstimate:
+    """Mean over disjoint token samples, with its 95 % interval.
+
+    Attributes:
+        z: mean z over the samples.
+        ci_low: lower end of the interval.
+        ci_high: upper end of the interval.
+        samples: number of samples; with one, the interval holds the null's own error only.
+    """
+
+    z: float
+    ci_low: float
+    ci_high: float
+    samples: int
+
+
+def subspace_pga_levels(
+    states: Float[np.ndarray, "tokens width"],
+    readout: Float[np.ndarray, "width k"],
+    subspaces: Float[np.ndarray, "count width k"],
+    levels: Sequence[int],
+) -> dict[int, PGASample]:
+    """Subspace PGA at several levels of common-component removal at once.
+
+    A projection is linear, so each subspace is projected on once, and the removal of ``c``
+    components is a rank-c correction of that projection.
+
+    Args:
+        states: hidden states of the sampled tokens.
+        readout: orthonormal basis of the readout subspace.
+        subspaces: orthonormal bases of the random subspaces, of the same dimension.
+        levels: numbers of components to remove, such as ``(0, 1, 5, 10)``.
+
+    Returns:
+        One sample per level.
+
+    Raises:
+        GeometryError: states not finite, fewer than three tokens, bases that do not match, or
+            tokens that become zero vectors.
+    """
+    tokens, width = states.shape
+    if tokens < 3:
+        raise GeometryError(f"Subspace PGA needs 3 tokens or more, got {tokens}")
+    if readout.shape[0] != width or subspaces.shape[1:] != readout.shape:
+        raise GeometryError(
+            f"states of width {width}, a readout basis of shape {readout.shape} and random "
+            f"bases of shape {subspaces.shape[1:]} do not match"
+        )
+    if not np.isfinite(states).all():
+        raise GeometryError("the states hold values that are not finite")
+    centred = states.astype(np.float64)
+    centred -= centred.mean(axis=0)
+    directions = leading_components(centred, max(levels))
+    columns = np.ascontiguousarray(centred.T)
+    scores = directions.T @ columns
+
+    references: dict[int, ReferenceRanks] = {}
+    for level in levels:
+        removed = columns - directions[:, :level] @ scores[:level]
+        references[level] = reference_ranks(snapped_cosine_distances(removed))
+
+    def correlations(bases: Float[np.ndarray, "chunk width k"]) -> Float[np.ndarray, "chunk lv"]:
+        # One large product for the whole chunk instead of one small product each.
+        stacked = bases.transpose(0, 2, 1).reshape(-1, width)
+        projected = (stacked @ columns).reshape(len(bases), -1, tokens)
+        loadings = (stacked @ directions).reshape(len(bases), -1, directions.shape[1])
+        rows = np.empty((len(bases), len(levels)))
+        for i in range(len(bases)):
+            for j, level in enumerate(levels):
+                inside = projected[i] - loadings[i][:, :level] @ scores[:level]
+                snapped = snapped_cosine_distances(inside)
+                rows[i, j] = spearman_to_reference(snapped, references[level])
+        return rows
+
+    every = np.concatenate([readout[None], subspaces])
+    step = max(1, min(8, -(-len(every) // thread_count())))
+    chunks = [every[start : start + step] for start in range(0, len(every), step)]
+    rho = np.concatenate(map_threads(correlations, chunks))
+    return {
+        level: PGASample(float(rho[0, j]), np.ascontiguousarray(rho[1:, j]))
+        for j, level in enumerate(levels)
+    }
+
+
+def subspace_pga(
+    states: Float[np.ndarray, "tokens width"],
+    readout: Float[np.ndarray, "width k"],
+    subspaces: Float[np.ndarray, "count width k"],
+    ccr: int = 1,
+) -> PGASample:
+    """Subspace PGA of one sample of tokens (Readout, section 3).
+
+    Args:
+        states: hidden states of the sampled tokens.
+        readout: orthonormal basis of the readout subspace, from ``readout_basis``.
+        subspaces: orthonormal random bases, from ``random_subspaces``.
+        ccr: leading principal components removed after centring.
+
+    Raises:
+        GeometryError: as for ``subspace_pga_levels``.
+    """
+    return subspace_pga_levels(states, readout, subspaces, (ccr,))[ccr]
+
+
+def estimate_z(samples: Sequence[PGASample]) -> PGAEstimate:
+    """Mean z over disjoint samples with its 95 % interval.
+
+    ``z +- t(0.975, S-1) * sqrt(s^2/S + 1/m + z^2 / (2(m-1)))``: the last two terms are the error
+    of the null's own mean and standard deviation, which samples that share their subspaces
+    would otherwise hide. With one sample there is no ``s``: the interval is the null's error
+    alone, with ``t(0.975, m-1)``.
+
+    Raises:
+        GeometryError: no sample.
+    """
+    if not samples:
+        raise GeometryError("no sample to take the mean of")
+    z = np.array([sample.z for sample in samples])
+    count, m = len(samples), len(samples[0].rho_null)
+    mean = float(z.mean())
+    null_error = 1.0 / m + mean**2 / (2.0 * (m - 1))
+    if count == 1:
+        half = float(student_t.ppf(0.975, m - 1)) * float(np.sqrt(null_error))
+    else:
+        spread = float(z.var(ddof=1)) / count + null_error
+        half = float(student_t.ppf(0.975, count - 1)) * float(np.sqrt(spread))
+    return PGAEstimate(mean, mean - half, mean + half, count)

@@ -1,0 +1,161 @@
+"""Spearman's correlation between vectors of distances, for one reference and many others.
+
+Sorting is the whole cost of a rank correlation. The reference is ranked once; every other
+vector is sorted as 64-bit keys that hold the distance in the upper half and the reference's
+rank in the lower half, so that one sort yields both orders. The sort is a radix sort in three
+passes over the 31 bits of the distance, compiled by Numba: about twice as fast as NumPy's.
+"""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from numba import njit
+
+from layergeom.geometry.errors import GeometryError, UndefinedCorrelationWarning
+
+#: Steps per unit of distance. Distances that are mathematically equal differ by rounding (about
+#: 1e-16), and a rank statistic must not see that: they are snapped to multiples of 2^-29, about
+#: 2e-9. A power of two, so that scaling is exact; the largest distance, 2, is 2^30 steps.
+STEPS = 2.0**29
+
+
+@dataclass(frozen=True)
+class ReferenceRanks:
+    """Ranks of a reference vector of ``pairs`` snapped distances.
+
+    Attributes:
+        doubled: twice the rank of each distance, 2 to 2 * pairs; ties share their mean rank,
+            and doubling keeps that an integer.
+        sum_squares: sum of squared deviations of the ranks from their mean.
+    """
+
+    doubled: Int[np.ndarray, " pairs"]
+    sum_squares: float
+
+
+def snap(distances: Float[np.ndarray, " pairs"]) -> Int[np.ndarray, " pairs"]:
+    """Cosine distances as whole steps of ``1 / STEPS``.
+
+    Raises:
+        GeometryError: fewer than two distances, or values outside [0, 2].
+    """
+    if distances.size < 2:
+        raise GeometryError(f"a rank correlation needs 2 distances or more, got {distances.size}")
+    low, high = float(distances.min()), float(distances.max())
+    if not (low >= -1e-9 and high <= 2.0 + 1e-9):  # false for NaN as well
+        raise GeometryError(f"cosine distances lie in [0, 2]; these span {low:g} to {high:g}")
+    return (np.clip(distances, 0.0, 2.0) * STEPS + 0.5).astype(np.int64)
+
+
+@njit(nogil=True, cache=True)
+def _sorted_keys(snapped, payload):  # type: ignore[no-untyped-def]
+    """Keys ``snapped << 32 | payload`` in the order of ``snapped``; the sort is stable."""
+    pairs = snapped.size
+    source = np.empty(pairs, np.int64)
+    target = np.empty(pairs, np.int64)
+    counts = np.zeros((3, 2048), np.int64)
+    for i in range(pairs):
+        value = snapped[i]
+        source[i] = (value << 32) | payload[i]
+        counts[0, value & 1023] += 1
+        counts[1, (value >> 10) & 1023] += 1
+        counts[2, value >> 20] += 1
+    for digit in range(3):
+        before = 0
+        for value in range(2048):
+            here = counts[digit, value]
+            counts[digit, value] = before
+            before += here
+    for digit in range(3):
+        shift = 32 + 10 * digit
+        mask = 1023 if digit < 2 else 2047
+        for i in range(pairs):
+            key = source[i]
+            value = (key >> shift) & mask
+            target[counts[digit, value]] = key
+            counts[digit, value] += 1
+        source, target = target, source
+    return source
+
+
+@njit(nogil=True, cache=True)
+def _ranks(keys, doubled):  # type: ignore[no-untyped-def]
+    """Write twice the mean ranks of the keys to ``doubled[payload]``; return sum(t^3 - t)."""
+    pairs = keys.size
+    ties = 0.0
+    start = 0
+    while start < pairs:
+        stop = start
+        value = keys[start] >> 32
+        while stop < pairs and keys[stop] >> 32 == value:
+            stop += 1
+        for i in range(start, stop):
+            doubled[keys[i] & 0xFFFFFFFF] = start + stop + 1
+        length = float(stop - start)
+        ties += length * length * length - length
+        start = stop
+    return ties
+
+
+@njit(nogil=True, cache=True)
+def _cross_product(keys):  # type: ignore[no-untyped-def]
+    """Sum of centred mean rank times payload over the keys, and sum(t^3 - t) over its ties."""
+    pairs = keys.size
+    centre = 0.5 * (pairs - 1)
+    cross = 0.0
+    ties = 0.0
+    start = 0
+    while start < pairs:
+        stop = start
+        value = keys[start] >> 32
+        partners = 0
+        while stop < pairs and keys[stop] >> 32 == value:
+            partners += keys[stop] & 0xFFFFFFFF
+            stop += 1
+        cross += (0.5 * (start + stop - 1) - centre) * partners
+        length = float(stop - start)
+        ties += length * length * length - length
+        start = stop
+    return cross, ties
+
+
+def _sum_squares(pairs: int, ties: float) -> float:
+    """Sum of squared deviations of mean ranks: (n^3 - n - sum(t^3 - t)) / 12."""
+    return (float(pairs) ** 3 - pairs - ties) / 12.0
+
+
+def reference_ranks(snapped: Int[np.ndarray, " pairs"]) -> ReferenceRanks:
+    """Rank a reference vector of snapped distances, ties averaged."""
+    doubled = np.empty_like(snapped)
+    ties = _ranks(_sorted_keys(snapped, np.arange(snapped.size)), doubled)
+    return ReferenceRanks(doubled, _sum_squares(snapped.size, ties))
+
+
+def spearman_to_reference(snapped: Int[np.ndarray, " pairs"], reference: ReferenceRanks) -> float:
+    """Spearman's correlation of snapped distances with a ranked reference, ties averaged.
+
+    Equals ``scipy.stats.spearmanr`` to 1e-6 where no two distances are mathematically equal;
+    where they are, those within a step share a rank.
+
+    Returns:
+        The correlation; NaN with an ``UndefinedCorrelationWarning`` if either vector is constant.
+
+    Raises:
+        GeometryError: the lengths differ.
+    """
+    pairs = reference.doubled.size
+    if snapped.size != pairs:
+        raise GeometryError(f"{snapped.size} distances against a reference of {pairs}")
+    # The positions are centred, so the mean of the reference's ranks drops out of the product.
+    cross, ties = _cross_product(_sorted_keys(snapped, reference.doubled))
+    scale = _sum_squares(pairs, ties) * reference.sum_squares
+    if scale <= 0.0:
+        warnings.warn(
+            "all distances are equal: the rank correlation is undefined",
+            UndefinedCorrelationWarning,
+            stacklevel=2,
+        )
+        return float("nan")
+    return 0.5 * cross / float(np.sqrt(scale))

@@ -1,0 +1,68 @@
+"""Hidden states of all layers for packed sequences, by hooks on the blocks themselves."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from layergeom.errors import LayergeomError
+from layergeom.models.blocks import hooked
+from layergeom.models.language_model import LanguageModel, contract_error
+from layergeom.progress import track
+
+#: Sequences a forward pass; more gain nothing on a CPU and cost memory.
+BATCH = 8
+
+
+@dataclass(frozen=True)
+class CapturedStates:
+    """Hidden states at every capture point, float32.
+
+    Attributes:
+        hidden: ``H_0 ... H_L``; ``H_0`` is the input of block 0, ``H_l`` the output of block
+            l - 1, and ``H_L`` is before the final norm.
+        out: ``final_norm(H_L)``.
+        contract_error: relative error of the logits contract.
+    """
+
+    hidden: list[Float[np.ndarray, "sequences length width"]]
+    out: Float[np.ndarray, "sequences length width"]
+    contract_error: float
+
+
+@torch.no_grad()
+def capture(model: LanguageModel, tokens: Int[np.ndarray, "sequences length"]) -> CapturedStates:
+    """Run a model over sequences and keep the states at every capture point.
+
+    Raises:
+        UsageError: the model fails the logits contract on the first sequence.
+        LayergeomError: states that are not finite, with layer and dtype.
+    """
+    ids = torch.from_numpy(tokens)
+    error = contract_error(model, ids[:1])
+    shape = (*tokens.shape, model.width)
+    hidden = [np.empty(shape, dtype=np.float32) for _ in range(model.depth + 1)]
+    out = np.empty(shape, dtype=np.float32)
+    for start in track(range(0, len(ids), BATCH), f"Capturing {model.name}"):
+        rows = slice(start, start + BATCH)
+
+        def record(layer: int, states: Tensor, rows: slice = rows) -> None:
+            hidden[layer][rows] = _finite(states, f"H_{layer}", model.name)
+
+        with hooked(model.blocks, record):
+            last = model.body(ids[rows], use_cache=False).last_hidden_state
+        out[rows] = _finite(last, "the final norm", model.name)
+    return CapturedStates(hidden, out, error)
+
+
+def _finite(states: Tensor, where: str, name: str) -> Float[np.ndarray, "..."]:
+    if not torch.isfinite(states).all():
+        dtype = str(states.dtype).removeprefix("torch.")
+        bad = int((~torch.isfinite(states)).sum())
+        raise LayergeomError(
+            f"{name}: {bad} values are not finite at {where} in {dtype}. Half precision often "
+            "overflows in late layers: load the model in float32."
+        )
+    return states.to(torch.float32).cpu().numpy()

@@ -1,0 +1,181 @@
+"""Run a notebook once for a model: convert, check the parameters, execute, verify, publish."""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import papermill
+from nbformat import NotebookNode
+from papermill.exceptions import PapermillExecutionError
+
+from layergeom.errors import LayergeomError, UsageError, unknown
+from layergeom.files import make_folder, whole_file
+from layergeom.models.sources import display_name
+from layergeom.pages import make_page, verify_executed
+from layergeom.report.publish import slug
+
+_TYPES = {"str": str, "int": int, "float": float}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A notebook's parameter, from its parameters cell.
+
+    Attributes:
+        name: its name.
+        kind: str, int or float.
+        default: its default as written.
+        help: the comment beside it.
+    """
+
+    name: str
+    kind: str
+    default: str
+    help: str
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A text notebook.
+
+    Attributes:
+        name: section and name, such as ``readout/pga_by_layer``.
+        path: the file.
+        content: as a notebook, before execution.
+        parameters: by name.
+        studies: the studies whose results it reads.
+    """
+
+    name: str
+    path: Path
+    content: NotebookNode
+    parameters: Mapping[str, Parameter]
+    studies: tuple[str, ...]
+
+
+def notebook_names(root: Path) -> list[str]:
+    """Names of all notebooks of a checkout."""
+    folder = root / "notebooks"
+    return sorted(p.relative_to(folder).with_suffix("").as_posix() for p in folder.rglob("*.py"))
+
+
+def read_notebook(root: Path, name: str) -> Notebook:
+    """A notebook by name.
+
+    Raises:
+        UsageError: no such notebook, or it has no single cell tagged ``parameters``.
+    """
+    name = name.removeprefix("notebooks/").removesuffix(".py")
+    if name not in notebook_names(root):
+        raise unknown("notebook", name, notebook_names(root))
+    path = root / "notebooks" / f"{name}.py"
+    content = jupytext.read(path)
+    tagged = [c for c in content.cells if "parameters" in c.metadata.get("tags", [])]
+    if len(tagged) != 1:
+        raise UsageError(f"{path} has {len(tagged)} cells tagged 'parameters'; it needs one.")
+    options = content.metadata.get("layergeom", {})
+    return Notebook(
+        name=name,
+        path=path,
+        content=content,
+        parameters=_parameters(content),
+        studies=tuple(options.get("studies", ())),
+    )
+
+
+def _parameters(content: NotebookNode) -> dict[str, Parameter]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "notebook.ipynb"
+        jupytext.write(content, path)
+        found = papermill.inspect_notebook(str(path))
+    return {
+        name: Parameter(name, row["inferred_type_name"], row["default"], row["help"])
+        for name, row in found.items()
+    }
+
+
+def typed_parameters(notebook: Notebook, given: Mapping[str, str]) -> dict[str, Any]:
+    """The given parameters in their declared types.
+
+    Text stays text: a value is never guessed to be a number, so that a revision such as
+    ``12e3456`` stays what it is.
+
+    Raises:
+        UsageError: an unknown parameter, with those there are; or a value of another type.
+    """
+    typed: dict[str, Any] = {}
+    for name, value in given.items():
+        parameter = notebook.parameters.get(name)
+        if parameter is None:
+            raise unknown(f"parameter of {notebook.name}", name, list(notebook.parameters))
+        try:
+            typed[name] = _TYPES[parameter.kind](value)
+        except ValueError:
+            raise UsageError(
+                f"parameter {name} of {notebook.name} is {parameter.kind}, got {value!r} "
+                f"(default {parameter.default})."
+            ) from None
+    return typed
+
+
+def output_path(folder: Path, notebook: str, model: str) -> Path:
+    """Where a notebook's page for a model goes."""
+    return folder / f"{notebook}--{slug(display_name(model))}.ipynb"
+
+
+def run_notebook(
+    root: Path, notebook: Notebook, parameters: Mapping[str, Any], folder: Path
+) -> Path:
+    """Execute a notebook and publish its page; nothing is left if it fails.
+
+    Args:
+        root: the checkout; the working folder of the notebook.
+        notebook: what to run.
+        parameters: typed parameters.
+        folder: where pages go; figures and data go beside them.
+
+    Returns:
+        The page, an executed notebook.
+
+    Raises:
+        LayergeomError: the notebook failed, with its name and its error.
+    """
+    model = str(parameters["model"])
+    target = output_path(folder, notebook.name, model)
+    make_folder(target.parent)
+    # A relative folder: absolute paths would end up on the page.
+    beside = Path(_relative(target.parent, root))
+    with tempfile.TemporaryDirectory() as temporary, whole_file(target) as partial:
+        source = Path(temporary) / "source.ipynb"
+        executed = Path(temporary) / "executed.ipynb"
+        jupytext.write(notebook.content, source)
+        try:
+            papermill.execute_notebook(
+                str(source),
+                str(executed),
+                parameters={**parameters, "folder": beside.as_posix()},
+                kernel_name="python3",
+                cwd=str(root),
+                progress_bar=False,
+                request_save_on_cell_execute=False,
+            )
+        except PapermillExecutionError as error:
+            raise LayergeomError(
+                f"{notebook.name} failed for {model}: {error.ename}: {error.evalue}\n"
+                f"The failing cell begins: {error.source.strip().splitlines()[0]}"
+            ) from error
+        content = jupytext.read(executed)
+        verify_executed(content, notebook.name)
+        page = make_page(content, notebook.name, display_name(model), parameters, target.parent)
+        jupytext.write(page, partial, fmt="ipynb")
+    return target
+
+
+def _relative(path: Path, root: Path) -> str:
+    try:
+        return path.resolve().relative_to(root.resolve()).as_posix()
+    except ValueError:
+        return str(path.resolve())

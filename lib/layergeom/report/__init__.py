@@ -1,0 +1,36 @@
+"""How results are shown: style, figures, tables, provenance and the documents' own figures."""
+
+from layergeom.report.provenance import provenance
+from layergeom.report.publish import publish_figure, show_table, slug, with_interval
+from layergeom.report.published import comparison
+from layergeom.report.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    VERMILION,
+    curve,
+    spread_labels,
+    use_style,
+)
+
+__all__ = [
+    "BLUE",
+    "GREEN",
+    "GREY",
+    "INK",
+    "ORANGE",
+    "PURPLE",
+    "VERMILION",
+    "comparison",
+    "curve",
+    "provenance",
+    "publish_figure",
+    "show_table",
+    "slug",
+    "spread_labels",
+    "use_style",
+    "with_interval",
+]

@@ -1,0 +1,92 @@
+"""A notebook's figure and data, written to files and shown on its page."""
+
+import io
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from IPython.display import Markdown, display
+
+from layergeom.files import make_folder, whole_file, write_text
+
+#: Key under which an output carries what its page needs to know.
+METADATA = "layergeom"
+
+
+def slug(model: str) -> str:
+    """A model's name as part of a file name: letters, digits, dot, dash and underscore."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.") or "model"
+
+
+def publish_figure(
+    figure: Any,
+    data: pd.DataFrame,
+    *,
+    name: str,
+    model: str,
+    caption: str,
+    alt: str,
+    provenance: Mapping[str, Any],
+    folder: str,
+) -> None:
+    """Write a figure as SVG, PNG and PDF, its data as CSV and its provenance, and show it.
+
+    Args:
+        figure: a matplotlib figure.
+        data: every number that the figure shows.
+        name: the notebook's name.
+        model: the model's name.
+        caption: printed under the figure.
+        alt: what the figure shows, for people who cannot see it.
+        provenance: from ``provenance``.
+        folder: where the files go.
+    """
+    import matplotlib.pyplot as plt
+
+    target = make_folder(Path(folder)) / f"{name}--{slug(model)}"
+    # Dates would differ between two builds of the same figure.
+    for suffix, metadata in (
+        ("svg", {"Date": None, "Title": f"{name} {model}"}),
+        ("png", {"Software": None}),
+        ("pdf", {"CreationDate": None, "ModDate": None}),
+    ):
+        with whole_file(target.with_name(f"{target.name}.{suffix}")) as partial:
+            figure.savefig(partial, format=suffix, dpi=200, metadata=metadata)
+    plt.close(figure)
+    _write_data(target, data, provenance)
+    svg = target.with_name(f"{target.name}.svg").read_text(encoding="utf-8")
+    page = {"caption": caption, "alt": alt, "files": target.name}
+    display(
+        {"image/svg+xml": svg, "text/plain": alt},
+        raw=True,
+        metadata={METADATA: page, "image/svg+xml": {"alt": alt}},
+    )
+
+
+def _write_data(target: Path, data: pd.DataFrame, provenance: Mapping[str, Any]) -> None:
+    buffer = io.StringIO()
+    data.to_csv(buffer, index=False, float_format="%.10g")
+    write_text(target.with_name(f"{target.name}.csv"), buffer.getvalue())
+    record = json.dumps(provenance, indent=1, sort_keys=True, ensure_ascii=False)
+    write_text(target.with_name(f"{target.name}.json"), record + "\n")
+
+
+def show_table(table: pd.DataFrame) -> None:
+    """Show a table as Markdown, so that the page renders it in its own style."""
+    header = "| " + " | ".join(map(str, table.columns)) + " |"
+    rule = "| " + " | ".join("---" for _ in table.columns) + " |"
+    rows = ["| " + " | ".join(_cell(value) for value in row) + " |" for row in table.to_numpy()]
+    display(Markdown("\n".join([header, rule, *rows])))
+
+
+def _cell(value: object) -> str:
+    text = f"{value:.3g}" if isinstance(value, float) else str(value)
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def with_interval(value: float, low: float, high: float, digits: int = 2) -> str:
+    """A figure with its 95 % interval, such as ``0.85 [0.81, 0.88]``."""
+    return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"

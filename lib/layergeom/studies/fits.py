@@ -1,0 +1,245 @@
+"""Each block's tokenwise fits, what they leave, and what that does to the output."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from layergeom.errors import UsageError, unknown
+from layergeom.geometry.decomposition import (
+    READINGS,
+    EnergyShares,
+    alignment,
+    dominant_subspace_energy,
+)
+from layergeom.geometry.local_maps import fit_local_maps, global_linear_map
+from layergeom.geometry.neighbours import nearest_neighbours
+from layergeom.geometry.threads import map_threads
+from layergeom.progress import track
+from layergeom.studies.code_version import code_version
+from layergeom.studies.settings import Settings
+from layergeom.studies.states import Session, States
+from layergeom.studies.store import Artefact, Results, compute_or_load
+
+#: Restricted classes of tokenwise map, and the baselines beside them.
+CLASSES = ("diagonal", "orthogonal", "low_rank", "identity_low_rank", "mlp")
+BASELINES = ("identity", "mean_update", "global_linear")
+_LOCAL = ("diagonal", "orthogonal", "low_rank", "identity_low_rank", "mean_update")
+
+
+def check_class(name: str) -> str:
+    """A class of map by name.
+
+    Raises:
+        UsageError: no such class.
+    """
+    if name not in (*CLASSES, *BASELINES):
+        raise unknown("map", name, [*CLASSES, *BASELINES])
+    return name
+
+
+@dataclass(frozen=True)
+class BlockUpdate:
+    """What is stored for one block.
+
+    Attributes:
+        block: index of the block.
+        fits: predictions, neighbours and energies.
+        tokens: one row per query token and class: both readings' cosines, angles and errors.
+        kl: one row per replaced token and class: ``kl`` in nats.
+    """
+
+    block: int
+    fits: Artefact
+    tokens: pd.DataFrame
+    kl: pd.DataFrame
+
+    def energy(self, name: str, reading: str) -> EnergyShares:
+        """Energy of the parts in the dominant tokenwise subspace."""
+        return EnergyShares(
+            self.fits.array(f"inside_{reading}_{name}"), self.fits.array(f"total_{reading}_{name}")
+        )
+
+
+class FitsStudy:
+    """Computes or loads fits and replacements, one stored result each per block."""
+
+    def __init__(self, session: Session, classes: tuple[str, ...] = CLASSES + BASELINES) -> None:
+        """Bind the study to a model and text, for some classes of map.
+
+        Raises:
+            UsageError: an unknown class, or sizes that leave nothing to fit or evaluate.
+        """
+        self.session = session
+        self.settings: Settings = session.settings
+        self.classes = tuple(check_class(name) for name in classes)
+        sizes = self.settings.sizes
+        if sizes.query_sequences < 2:
+            raise UsageError(
+                f"{sizes.query_sequences} query sequences: intervals need 2 or more. "
+                "Ask for more tokens."
+            )
+
+    @cached_property
+    def query_index(self) -> Int[np.ndarray, " tokens"]:
+        """The query tokens among all positions of the query sequences that are not skipped."""
+        sizes = self.settings.sizes
+        positions = self.states.tokens.shape[1] - self.states.skip
+        available = sizes.query_sequences * positions
+        count = sizes.query_tokens or available
+        if count > available:
+            raise UsageError(
+                f"{count} query tokens asked for from {sizes.query_sequences} sequences, which "
+                f"have {available}."
+            )
+        share, rest = divmod(count, sizes.query_sequences)
+        return np.concatenate(
+            [
+                sequence * positions + np.arange(share + (sequence < rest))
+                for sequence in range(sizes.query_sequences)
+            ]
+        )
+
+    @property
+    def states(self) -> States:
+        """The shared hidden states."""
+        return self.session.states
+
+    def blocks(self) -> Iterator[BlockUpdate]:
+        """Every block's fits and replacement, in order."""
+        name = self.session.files.name
+        self._check_bank()
+        for block in track(range(self.states.depth), f"Updates {name}"):
+            yield self.block(block)
+
+    def block(self, block: int) -> BlockUpdate:
+        """One block's fits and replacement."""
+        fits = compute_or_load("fits", self.fit_inputs(block), lambda: self._fit(block))
+        kl = compute_or_load(
+            "replacement", self.kl_inputs(block), lambda: self._replace(block, fits)
+        )
+        return BlockUpdate(block, fits, fits.table("tokens"), kl.table("kl"))
+
+    def _check_bank(self) -> None:
+        tokens = int(self.states.inputs["bank_sequences"]) * (
+            int(self.states.inputs["sequence_length"]) - self.states.skip
+        )
+        if tokens < self.settings.sizes.neighbours:
+            raise UsageError(
+                f"{self.settings.sizes.neighbours} neighbours asked for from a bank of {tokens} "
+                "tokens. Ask for fewer neighbours, or give a larger bank."
+            )
+
+    def fit_inputs(self, block: int) -> dict[str, Any]:
+        """Everything that a block's fits depend on."""
+        return {
+            "states": dict(self.states.inputs),
+            "block": block,
+            "classes": list(self.classes),
+            "neighbours": self.settings.sizes.neighbours,
+            "rank": self.settings.sizes.rank,
+            "query_tokens": self.settings.sizes.query_tokens,
+            "metric": "euclidean",
+            "seed": self.settings.seed,
+            "code": code_version(__name__, "layergeom.models.mlp_map"),
+        }
+
+    def kl_inputs(self, block: int) -> dict[str, Any]:
+        """Everything that a block's replacement depends on."""
+        return {
+            "fits": self.fit_inputs(block),
+            "sequences": self.settings.sizes.replaced_sequences,
+            "mode": "all",
+            "code": code_version("layergeom.models.replacement"),
+        }
+
+    def _fit(self, block: int) -> Results:
+        states, sizes = self.states, self.settings.sizes
+        below, above = states.at(f"H_{block}"), states.at(f"H_{block + 1}")
+        index = self.query_index
+        query, query_above = states.query(below)[index], states.query(above)[index]
+        bank, bank_above = states.bank(below), states.bank(above)
+        neighbours = nearest_neighbours(query, bank, sizes.neighbours)
+        local = tuple(name for name in _LOCAL if name in self.classes)
+        predicted: dict[str, np.ndarray] = dict(
+            fit_local_maps(local, query, bank, bank_above, neighbours, sizes.rank)
+        )
+        facts: dict[str, Any] = {}
+        if "identity" in self.classes:
+            predicted["identity"] = query
+        if "global_linear" in self.classes:
+            predicted["global_linear"] = global_linear_map(query, bank, bank_above)
+        if "mlp" in self.classes:
+            from layergeom.models.mlp_map import fit_mlp_map
+
+            fit = fit_mlp_map(
+                query, bank, bank_above, states.sequence_of(states.bank), self.settings.seed
+            )
+            predicted["mlp"] = fit.predicted
+            facts = {
+                "mlp_curve": fit.curve,
+                "mlp_global_linear": fit.global_linear,
+                "mlp_undertrained": fit.undertrained,
+            }
+        sequences, offsets = np.divmod(index, below.shape[1] - states.skip)
+        positions = offsets + states.skip
+        arrays: dict[str, np.ndarray] = {"neighbours": neighbours.astype(np.int32)}
+
+        def measure(name: str) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+            # Whatever is measured is measured on the float32 predictions that are stored.
+            t = predicted[name].astype(np.float32)
+            columns: dict[str, Any] = {"class": name, "sequence": sequences, "position": positions}
+            kept: dict[str, np.ndarray] = {}
+            for reading in READINGS:
+                found = alignment(query, query_above, t, reading)
+                columns |= {f"{key}_{reading}": value for key, value in found.items()}
+                shares = dominant_subspace_energy(query, query_above, t, sequences, reading)
+                kept[f"inside_{reading}_{name}"] = shares.inside
+                kept[f"total_{reading}_{name}"] = shares.total
+            if name not in BASELINES or len(self.classes) == 1:
+                kept[f"predicted_{name}"] = t
+            return pd.DataFrame(columns), kept
+
+        tables = []
+        for table, kept in map_threads(measure, self.classes):
+            tables.append(table)
+            arrays |= kept
+        return Results(arrays, {"tokens": pd.concat(tables, ignore_index=True)}, facts)
+
+    def _replace(self, block: int, fits: Artefact) -> Results:
+        from layergeom.models.replacement import perturbation
+
+        states, count = self.states, self.settings.sizes.replaced_sequences
+        first = int(states.inputs["bank_sequences"])
+        rows = slice(first, first + count)
+        own = states.at(f"H_{block + 1}")[rows]
+        positions = own.shape[1] - states.skip
+        index = self.query_index[self.query_index < count * positions]
+        sequences, offsets = np.divmod(index, positions)
+        replacements = {}
+        for name in self.classes:
+            if f"predicted_{name}.safetensors" not in fits.checksums:
+                continue
+            # Skipped positions keep the model's own outputs.
+            replaced = own.copy()
+            predicted = fits.array(f"predicted_{name}")[: len(index)]
+            replaced[sequences, offsets + states.skip] = predicted
+            replacements[name] = replaced
+        kl = perturbation(
+            self.session.model, states.tokens[rows], block, states.at("out")[rows], replacements
+        )
+        tables = [
+            pd.DataFrame(
+                {
+                    "class": name,
+                    "sequence": sequences,
+                    "kl": values[sequences, offsets + states.skip],
+                }
+            )
+            for name, values in kl.items()
+        ]
+        return Results(tables={"kl": pd.concat(tables, ignore_index=True)})

@@ -1,0 +1,101 @@
+"""What a study is asked to measure: model, text, sizes and seed."""
+
+import zlib
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from layergeom.errors import unknown
+
+Positive = Annotated[int, Field(ge=1)]
+
+
+class Sizes(BaseModel):
+    """How much is measured; the defaults are those that the time budgets hold for.
+
+    Attributes:
+        sequence_length: tokens a sequence.
+        skip_positions: first positions left out of every statistic (attention sinks).
+        pga_tokens: tokens a sample of Subspace PGA.
+        pga_samples: disjoint samples.
+        null_subspaces: random subspaces of the null.
+        bank_sequences: sequences to fit the local maps on.
+        query_sequences: sequences to evaluate them on.
+        query_tokens: exact number of query tokens, spread evenly over the sequences; 0 for all.
+        replaced_sequences: query sequences in which block outputs are replaced.
+        bootstrap_draws: bootstrap draws over sequences.
+        neighbours: nearest neighbours of a local fit, K.
+        rank: rank of the low-rank maps, q.
+        subspace_dim: dimension at which energy shares are shown.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sequence_length: Annotated[int, Field(ge=4)] = 128
+    skip_positions: Annotated[int, Field(ge=0)] = 1
+    pga_tokens: Annotated[int, Field(ge=3)] = 600
+    pga_samples: Positive = 8
+    null_subspaces: Annotated[int, Field(ge=2)] = 100
+    bank_sequences: Positive = 32
+    query_sequences: Annotated[int, Field(ge=0)] = 16
+    query_tokens: Annotated[int, Field(ge=0)] = 0
+    replaced_sequences: Annotated[int, Field(ge=0)] = 8
+    bootstrap_draws: Annotated[int, Field(ge=2)] = 1000
+    neighbours: Positive = 64
+    rank: Positive = 8
+    subspace_dim: Positive = 8
+
+
+SIZES: dict[str, Sizes] = {
+    "default": Sizes(),
+    "smoke": Sizes(
+        sequence_length=32,
+        pga_tokens=120,
+        pga_samples=3,
+        null_subspaces=20,
+        bank_sequences=16,
+        query_sequences=8,
+        replaced_sequences=4,
+        bootstrap_draws=100,
+        neighbours=16,
+        rank=4,
+        subspace_dim=4,
+    ),
+}
+
+
+def named_sizes(name: str) -> Sizes:
+    """Sizes by name.
+
+    Raises:
+        UsageError: no such name.
+    """
+    if name not in SIZES:
+        raise unknown("sizes", name, list(SIZES))
+    return SIZES[name]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One model measured on one text.
+
+    Attributes:
+        model: catalogue name, hub id or local folder.
+        corpus: corpus name or path of a text file.
+        sizes: how much is measured.
+        seed: seed of every random choice.
+        readout_dim: readout dimension k, or None for the default rule.
+    """
+
+    model: str
+    corpus: str = "wikipedia-sample"
+    sizes: Sizes = SIZES["default"]
+    seed: int = 0
+    readout_dim: int | None = None
+
+
+def generator(seed: int, purpose: str) -> np.random.Generator:
+    """A random generator of its own for each purpose, so that one choice cannot move another."""
+    return np.random.default_rng([seed, zlib.crc32(purpose.encode())])

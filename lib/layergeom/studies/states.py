@@ -1,0 +1,178 @@
+"""The hidden states that all other studies share: one pass of the model over bank and query."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from layergeom.corpora import Corpus, held_out, load_corpus
+from layergeom.models.sources import ModelFiles, resolve
+from layergeom.studies.code_version import code_version
+from layergeom.studies.settings import Settings, generator
+from layergeom.studies.store import Artefact, Results, compute_or_load
+
+if TYPE_CHECKING:  # torch takes seconds to import, and stored results are read without it
+    from layergeom.models.language_model import LanguageModel
+
+
+class Session:
+    """A model and a text of one measurement, loaded only when something is not stored yet."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Remember the settings; nothing is read yet."""
+        self.settings = settings
+
+    @cached_property
+    def files(self) -> ModelFiles:
+        """The model's verified files."""
+        return resolve(self.settings.model)
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        """The text; only its held-out documents for a model that was trained on it."""
+        corpus = load_corpus(self.settings.corpus)
+        return held_out(corpus) if self.files.held_out_only else corpus
+
+    @cached_property
+    def model(self) -> "LanguageModel":
+        """The loaded model."""
+        from layergeom.models.language_model import load_files
+        from layergeom.progress import say
+
+        say(f"Loading {self.files.name} ...")
+        return load_files(self.files)
+
+    @property
+    def sequence_length(self) -> int:
+        """Tokens a sequence: as asked, or the model's context where that is shorter."""
+        asked = self.settings.sizes.sequence_length
+        return min(asked, self.files.context or asked)
+
+    @cached_property
+    def states(self) -> "States":
+        """The captured states, stored or captured now."""
+        return States(compute_or_load("states", self._states_inputs(), self._capture))
+
+    def _states_inputs(self) -> dict[str, Any]:
+        sizes = self.settings.sizes
+        return {
+            "model": self.files.name,
+            "revision": self.files.revision,
+            "weights": self.files.weights_hash,
+            "bos": self.files.bos,
+            "corpus": self.corpus.name,
+            "text": self.corpus.sha256,
+            "sequence_length": self.sequence_length,
+            "skip_positions": sizes.skip_positions,
+            "bank_sequences": sizes.bank_sequences,
+            "query_sequences": sizes.query_sequences,
+            "seed": self.settings.seed,
+            "code": code_version("layergeom.models.capture", "layergeom.corpora.packing", __name__),
+            "torch": version("torch"),
+            "transformers": version("transformers"),
+        }
+
+    def _capture(self) -> Results:
+        from layergeom.corpora.packing import bank_and_query
+        from layergeom.models.capture import capture
+
+        sizes, model = self.settings.sizes, self.model
+        roles = bank_and_query(
+            self.corpus,
+            model.encode,
+            self.sequence_length,
+            sizes.bank_sequences,
+            sizes.query_sequences,
+            model.bos_id(),
+            generator(self.settings.seed, "sequences"),
+        )
+        tokens = np.concatenate([roles.bank.tokens, roles.query.tokens])
+        captured = capture(model, tokens)
+        arrays: dict[str, np.ndarray] = {f"H_{i}": h for i, h in enumerate(captured.hidden)}
+        arrays["out"] = captured.out
+        arrays["tokens"] = tokens
+        arrays["documents"] = np.concatenate([roles.bank.documents, roles.query.documents])
+        arrays["unembedding"] = model.real_unembedding()
+        facts = {
+            "depth": model.depth,
+            "width": model.width,
+            "vocabulary": len(arrays["unembedding"]),
+            "contract_error": captured.contract_error,
+            "bos": model.bos_id(),
+            "skipped_variance": _skipped_variance(captured.hidden, sizes.skip_positions),
+        }
+        return Results(arrays=arrays, facts=facts)
+
+
+def _skipped_variance(hidden: list[np.ndarray], skip: int) -> list[float]:
+    """Share of each layer's variance that the skipped positions hold."""
+    shares = []
+    for states in hidden:
+        centred = states - states.mean(axis=(0, 1), dtype=np.float64)
+        energy = np.square(centred).sum(axis=(0, 2))
+        shares.append(float(energy[:skip].sum() / energy.sum()))
+    return shares
+
+
+@dataclass(frozen=True)
+class States:
+    """Stored hidden states of bank and query sequences."""
+
+    artefact: Artefact
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        """Everything that the states depend on."""
+        return self.artefact.inputs
+
+    @property
+    def depth(self) -> int:
+        """Number of blocks, L."""
+        return int(self.artefact.facts["depth"])
+
+    @property
+    def width(self) -> int:
+        """Width, d."""
+        return int(self.artefact.facts["width"])
+
+    @property
+    def skip(self) -> int:
+        """First positions left out of every statistic."""
+        return int(self.inputs["skip_positions"])
+
+    @property
+    def points(self) -> list[str]:
+        """Names of the capture points: ``H_0`` to ``H_L`` and ``out``."""
+        return [*(f"H_{layer}" for layer in range(self.depth + 1)), "out"]
+
+    def at(self, point: str) -> Float[np.ndarray, "sequences length width"]:
+        """States of all sequences at a capture point."""
+        return self.artefact.array(point)
+
+    @property
+    def tokens(self) -> Int[np.ndarray, "sequences length"]:
+        """Token ids of all sequences, the bank's first."""
+        return self.artefact.array("tokens")
+
+    def bank(self, states: np.ndarray) -> np.ndarray:
+        """Bank tokens of an array over all sequences, the skipped positions left out, flat."""
+        return self._flat(states[: self.inputs["bank_sequences"]])
+
+    def query(self, states: np.ndarray) -> np.ndarray:
+        """Query tokens likewise."""
+        return self._flat(states[self.inputs["bank_sequences"] :])
+
+    def _flat(self, states: np.ndarray) -> np.ndarray:
+        kept = states[:, self.skip :]
+        return kept.reshape(-1, *kept.shape[2:])
+
+    def sequence_of(self, role: Callable[[np.ndarray], np.ndarray]) -> Int[np.ndarray, " tokens"]:
+        """Index of each token's sequence within its role, from 0."""
+        tokens = self.tokens
+        index = np.broadcast_to(np.arange(len(tokens))[:, None], tokens.shape)
+        flat = role(index)
+        return flat - flat.min()
