@@ -1,5 +1,6 @@
 """Run a notebook once for a model: convert, check the parameters, execute, verify, publish."""
 
+import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
 
 from layergeom.errors import LayergeomError, UsageError, unknown
-from layergeom.files import make_folder, whole_file
+from layergeom.files import make_folder
 from layergeom.models.sources import display_name
 from layergeom.pages import make_page, verify_executed
 from layergeom.report.publish import slug
@@ -146,21 +147,22 @@ def run_notebook(
     model = str(parameters["model"])
     target = output_path(folder, notebook.name, model)
     make_folder(target.parent)
-    # A relative folder: absolute paths would end up on the page.
-    beside = Path(_relative(target.parent, root))
-    with tempfile.TemporaryDirectory() as temporary, whole_file(target) as partial:
+    with tempfile.TemporaryDirectory(prefix=".partial-", dir=target.parent) as temporary:
         source = Path(temporary) / "source.ipynb"
         executed = Path(temporary) / "executed.ipynb"
+        beside = make_folder(Path(temporary) / "beside")
         jupytext.write(notebook.content, source)
         try:
             papermill.execute_notebook(
                 str(source),
                 str(executed),
-                parameters={**parameters, "folder": beside.as_posix()},
+                parameters={**parameters, "folder": str(beside)},
                 kernel_name="python3",
                 cwd=str(root),
                 progress_bar=False,
                 request_save_on_cell_execute=False,
+                # The kernel's own warnings (it talks over loopback) are not the notebook's.
+                extra_arguments=["--log-level=CRITICAL"],
             )
         except PapermillExecutionError as error:
             raise LayergeomError(
@@ -169,13 +171,10 @@ def run_notebook(
             ) from error
         content = jupytext.read(executed)
         verify_executed(content, notebook.name)
-        page = make_page(content, notebook.name, display_name(model), parameters, target.parent)
-        jupytext.write(page, partial, fmt="ipynb")
+        page = make_page(content, notebook.name, display_name(model), parameters, beside)
+        jupytext.write(page, beside / target.name, fmt="ipynb")
+        # The page last: where it is, what it shows is there as well.
+        for path in sorted(beside.iterdir(), key=lambda p: p.suffix == ".ipynb"):
+            os.replace(path, target.parent / path.name)
     return target
 
-
-def _relative(path: Path, root: Path) -> str:
-    try:
-        return path.resolve().relative_to(root.resolve()).as_posix()
-    except ValueError:
-        return str(path.resolve())

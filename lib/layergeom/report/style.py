@@ -15,7 +15,7 @@ ORANGE = "#E69F00"
 GREY = "#767676"
 
 _STYLE = {
-    "figure.figsize": (7.0, 4.0),
+    "figure.figsize": (6.0, 4.0),
     "figure.facecolor": "white",
     "figure.constrained_layout.use": True,
     "savefig.facecolor": "white",
@@ -55,20 +55,50 @@ def curve(
         x: positions.
         table: columns ``value``, ``ci_low`` and ``ci_high``.
         colour: of curve, band and label.
-        label: written beside the last point.
+        label: written beside the last point; none if empty.
         marker: of the points.
     """
     axis.fill_between(x, table["ci_low"], table["ci_high"], color=colour, alpha=0.18, linewidth=0)
     axis.plot(x, table["value"], color=colour, marker=marker)
+    if label:
+        label_end(axis, list(x)[-1], table["value"].iloc[-1], label, colour)
+
+
+def label_end(axis: Any, x: float, y: float, label: str, colour: str) -> None:
+    """Write a label to the right of a point."""
     axis.annotate(
         label,
-        (list(x)[-1], table["value"].iloc[-1]),
+        (x, y),
         xytext=(7, 0),
         textcoords="offset points",
         va="center",
         color=colour,
         annotation_clip=False,
     )
+
+
+def point(axis: Any, x: float, row: pd.Series, colour: str, label: str) -> None:
+    """The point after the final norm: a diamond with its 95 % interval, set off the curve.
+
+    Args:
+        axis: the axis to draw on.
+        x: position.
+        row: ``z``, ``ci_low`` and ``ci_high``.
+        colour: of marker and label.
+        label: written beside it.
+    """
+    spread = [[row["z"] - row["ci_low"]], [row["ci_high"] - row["z"]]]
+    axis.errorbar([x], [row["z"]], yerr=spread, color=colour, marker="D", linewidth=1.2)
+    label_end(axis, x, row["z"], label, colour)
+
+
+def layer_axis(axis: Any, depth: int) -> None:
+    """Ticks for ``H_0 ... H_L`` and, set off, for the point after the final norm."""
+    step = max(1, round(depth / 6))
+    ticks = [*range(0, depth - step // 2, step), depth]
+    axis.set_xticks([*ticks, depth + 1], [*map(str, ticks), "out"])
+    axis.get_xticklabels()[-1].set_horizontalalignment("left")
+    axis.set_xlabel("layer (0: input of block 0; out: after the final norm)")
 
 
 def spread_labels(axis: Any, gap: float = 0.055) -> None:

@@ -1,6 +1,6 @@
 """The few expensive results that several notebooks share: computed once, stored, verified."""
 
-from layergeom.studies.fits import BASELINES, CLASSES, BlockUpdate, FitsStudy
+from layergeom.studies.fits import BASELINES, CLASSES, BlockUpdate, FitsStudy, check_class
 from layergeom.studies.pga import LEVELS, PGAProfile, PGAStudy
 from layergeom.studies.settings import SIZES, Settings, Sizes, named_sizes
 from layergeom.studies.states import Session, States
@@ -20,5 +20,6 @@ __all__ = [
     "Sizes",
     "States",
     "UpdatesStudy",
+    "check_class",
     "named_sizes",
 ]
