@@ -38,12 +38,12 @@ rule book:
         profile=f"profiles/{PROFILE}.yml",
         lib=LIB,
     output:
-        f"_build/done/{PROFILE}",
+        "_build/html/index.html",
+    # The HTML folder holds one book at a time: another profile's book is out of date.
     params:
-        # The HTML folder holds one book at a time; a build of another profile takes its place.
-        stamp=lambda wildcards, output: shlex.quote(str(output)),
+        profile=PROFILE,
     shell:
-        "{LAYERGEOM} bind {PROFILE} && touch {params.stamp}"
+        "{LAYERGEOM} bind {params.profile:q}"
 
 
 rule measure:
@@ -54,10 +54,11 @@ rule measure:
         f"_build/measured/{PROFILE}/{{model}}",
     threads: workflow.cores
     params:
-        model=lambda wildcards: shlex.quote(MODELS[wildcards.model]),
+        profile=PROFILE,
+        model=lambda wildcards: MODELS[wildcards.model],
     shell:
         "LAYERGEOM_THREADS={threads} OMP_NUM_THREADS={threads} "
-        "{LAYERGEOM} measure {PROFILE} {params.model} {output}"
+        "{LAYERGEOM} measure {params.profile:q} {params.model:q} {output:q}"
 
 
 rule page:
@@ -69,7 +70,8 @@ rule page:
         str(page_folder(PROFILE) / "{section}" / "{notebook}--{model}.ipynb"),
     threads: 1
     params:
-        model=lambda wildcards: shlex.quote(MODELS[wildcards.model]),
+        profile=PROFILE,
+        model=lambda wildcards: MODELS[wildcards.model],
     shell:
         "LAYERGEOM_THREADS={threads} OMP_NUM_THREADS={threads} "
-        "{LAYERGEOM} page {PROFILE} {wildcards.section}/{wildcards.notebook} {params.model}"
+        "{LAYERGEOM} page {params.profile:q} {wildcards.section}/{wildcards.notebook} {params.model:q}"

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -78,6 +78,12 @@ def updates(
     tokens: Annotated[int, typer.Option(min=8, help="Query tokens.")] = 1024,
     neighbours: Annotated[int, typer.Option(min=1, help="Neighbours of a local fit, K.")] = 64,
     bank: Annotated[int, typer.Option(min=1, help="Sequences of 128 tokens to fit on.")] = 32,
+    metric: Annotated[
+        Literal["euclidean", "cosine"], typer.Option(help="Distance between states.")
+    ] = "euclidean",
+    exclude_same_token: Annotated[
+        bool, typer.Option("--exclude-same-token", help="Neighbours of other token ids only.")
+    ] = False,
     seed: Seed = 0,
     as_json: AsJson = False,
     save_arrays: SaveArrays = None,
@@ -91,7 +97,9 @@ def updates(
 
     if save_arrays is not None:
         direct.check_array_file(save_arrays)
-    settings = direct.updates_settings(model, text, tokens, neighbours, bank, seed)
+    settings = direct.updates_settings(
+        model, text, tokens, neighbours, bank, seed, metric, exclude_same_token
+    )
     study = UpdatesStudy(Session(settings), classes=(map_,))
     report = direct.updates_report(study)
     if save_arrays is not None:
@@ -236,19 +244,21 @@ def _text_table(table: "pd.DataFrame") -> str:
 
 def main() -> None:
     """Run the command line; a person's mistake ends in a message, never in a traceback."""
-    from layergeom.geometry.errors import GeometryError
-
     if not sys.stderr.isatty():
         # Libraries' progress bars would print every frame on a line of its own.
         os.environ.setdefault("TQDM_DISABLE", "1")
     try:
         app()
-    except GeometryError as error:
-        print(f"Error: {error}", file=sys.stderr)
-        sys.exit(UsageError.exit_status)
     except LayergeomError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(error.exit_status)
+    except ValueError as error:
+        from layergeom.geometry.errors import GeometryError
+
+        if not isinstance(error, GeometryError):
+            raise
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(UsageError.exit_status)
     except KeyboardInterrupt:
         print("Interrupted. What was complete is kept; run it again to go on.", file=sys.stderr)
         sys.exit(130)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from layergeom.errors import UsageError
 from layergeom.files import whole_file
+from layergeom.geometry.neighbours import Metric
 from layergeom.report.provenance import provenance
 from layergeom.studies.fits import FitsStudy
 from layergeom.studies.pga import PGAStudy
@@ -37,7 +38,14 @@ def pga_settings(
 
 
 def updates_settings(
-    model: str, corpus: str, tokens: int, neighbours: int, bank_sequences: int, seed: int
+    model: str,
+    corpus: str,
+    tokens: int,
+    neighbours: int,
+    bank_sequences: int,
+    seed: int,
+    metric: Metric,
+    exclude_same_token: bool,
 ) -> Settings:
     """Settings for exactly ``tokens`` query tokens, all of them replaced."""
     positions = _DEFAULT.sequence_length - _DEFAULT.skip_positions
@@ -51,7 +59,9 @@ def updates_settings(
             "neighbours": neighbours,
         }
     )
-    return Settings(model, corpus, sizes, seed)
+    return Settings(
+        model, corpus, sizes, seed, metric=metric, exclude_same_token=exclude_same_token
+    )
 
 
 def pga_report(study: PGAStudy, ccr: int) -> dict[str, Any]:
@@ -92,17 +102,13 @@ def pga_report(study: PGAStudy, ccr: int) -> dict[str, Any]:
         else "95 %: the null's own error (one sample)",
         "regime": regime.regime,
         "collapse_zone": regime.collapse_zone,
-        "provenance": provenance(profile.inputs, **_facts(profile.facts)),
+        "provenance": provenance(profile.inputs, **study.states.facts),
         "layers": layers,
     }
 
 
 def _layer(point: str) -> int | str:
     return int(point.removeprefix("H_")) if point.startswith("H_") else point
-
-
-def _facts(facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: facts[key] for key in ("contract_error", "bos", "vocabulary", "skipped_variance")}
 
 
 def pga_arrays(study: PGAStudy, ccr: int) -> dict[str, np.ndarray]:
@@ -187,7 +193,9 @@ def updates_report(study: UpdatesStudy) -> dict[str, Any]:
         "mode": "all",
         "interval": "95 %: bootstrap over sequences",
         "statistics": {key: text for key, (_, text) in _UPDATES.items()},
-        "provenance": provenance(study.fits.kl_inputs(0), draws=sizes.bootstrap_draws),
+        "provenance": provenance(
+            study.fits.kl_inputs(0), draws=sizes.bootstrap_draws, **study.fits.states.facts
+        ),
         "layers": layers,
     }
 

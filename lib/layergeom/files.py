@@ -3,7 +3,6 @@
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,20 +40,26 @@ def make_folder(folder: Path) -> Path:
 def lock(path: Path) -> Iterator[None]:
     """Hold the lock of an artefact, so that two processes do not make it at once."""
     make_folder(path.parent)
-    with FileLock(path.with_name(path.name + ".lock")):
+    with FileLock(path.with_name(f".{path.name}.lock")):
         yield
+
+
+def _partial(path: Path) -> Path:
+    """The name under which a file or folder is made.
+
+    Always the same for the same target: what a killed process left there is cleared by the next
+    one. Two processes never make the same target at once; where they could, they hold its lock.
+    """
+    return make_folder(path.parent) / f".partial-{path.name}"
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A temporary path that takes the place of ``path`` when the block succeeds."""
-    make_folder(path.parent)
-    handle, name = tempfile.mkstemp(prefix=".partial-", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = _partial(path)
+    temporary.unlink(missing_ok=True)
     try:
         yield temporary
-        temporary.chmod(0o644)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -66,14 +71,26 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
     A folder already at ``path`` is replaced.
     """
-    make_folder(path.parent)
-    temporary = Path(tempfile.mkdtemp(prefix=".partial-", dir=path.parent))
+    temporary = _partial(path)
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
     try:
         yield temporary
-        temporary.chmod(0o755)
         if path.exists():
             shutil.rmtree(path)
         os.replace(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def scratch_folder(path: Path) -> Iterator[Path]:
+    """A folder to work in beside ``path``, gone afterwards whatever happens."""
+    temporary = _partial(path)
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir()
+    try:
+        yield temporary
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

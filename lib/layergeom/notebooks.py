@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
 
 from layergeom.errors import LayergeomError, UsageError, unknown
-from layergeom.files import make_folder
+from layergeom.files import lock, make_folder, scratch_folder
 from layergeom.models.sources import display_name
 from layergeom.pages import make_page, verify_executed
 from layergeom.report.publish import slug
@@ -146,11 +146,9 @@ def run_notebook(
     """
     model = str(parameters["model"])
     target = output_path(folder, notebook.name, model)
-    make_folder(target.parent)
-    with tempfile.TemporaryDirectory(prefix=".partial-", dir=target.parent) as temporary:
-        source = Path(temporary) / "source.ipynb"
-        executed = Path(temporary) / "executed.ipynb"
-        beside = make_folder(Path(temporary) / "beside")
+    with lock(target), scratch_folder(target) as temporary:
+        source, executed = temporary / "source.ipynb", temporary / "executed.ipynb"
+        beside = make_folder(temporary / "beside")
         jupytext.write(notebook.content, source)
         try:
             papermill.execute_notebook(
@@ -177,4 +175,3 @@ def run_notebook(
         for path in sorted(beside.iterdir(), key=lambda p: p.suffix == ".ipynb"):
             os.replace(path, target.parent / path.name)
     return target
-

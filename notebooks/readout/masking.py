@@ -42,6 +42,7 @@ session = studies.Session(settings)
 profile = studies.PGAStudy(session).profile()
 table = pd.concat([profile.by_layer(level) for level in profile.levels], ignore_index=True)
 name, last = session.files.name, profile.depth
+report.show_notices(session.states.facts)
 
 # %% [markdown]
 # Each curve removes the mean and the given number of leading principal components (CCR-0 to
@@ -81,7 +82,7 @@ report.publish_figure(
             for level, row in spans.iterrows()
         )
     ),
-    provenance=report.provenance(profile.inputs, readout_dim=profile.readout_dim),
+    provenance=report.provenance(profile.inputs, **session.states.facts),
     folder=folder,
 )
 

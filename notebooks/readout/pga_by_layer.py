@@ -46,6 +46,7 @@ hidden, out = table[table["point"] != "out"], table[table["point"] == "out"]
 inner = hidden.iloc[1:-1]
 verdict = profile.regime()
 name, last = session.files.name, profile.depth
+report.show_notices(session.states.facts)
 
 # %% [markdown]
 # The upper panel below shows $z$ after removing the mean and the leading principal component
@@ -104,7 +105,7 @@ report.publish_figure(
         f"{hidden['z'].max():.1f} over the layers and is {out['z'].iloc[0]:.1f} after the final "
         "norm; below, the readout's correlation against the band of random subspaces."
     ),
-    provenance=report.provenance(profile.inputs, readout_dim=profile.readout_dim),
+    provenance=report.provenance(profile.inputs, **session.states.facts),
     folder=folder,
 )
 

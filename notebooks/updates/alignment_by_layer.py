@@ -43,6 +43,9 @@ study = studies.UpdatesStudy(session)
 summary = study.summary()
 chosen = summary[summary["class"] == map_class]
 name, depth = session.files.name, session.states.depth
+report.show_notices(session.states.facts)
+if map_class == "mlp" and (blocks := study.fits.undertrained()):
+    report.show_notice(f"The mlp of blocks {blocks} ends above one linear map: it decides nothing.")
 
 # %% [markdown]
 # "Update" can be read in two ways. In the *state* reading the full update is $h'$ itself, which
@@ -93,7 +96,7 @@ report.publish_figure(
         f"tokenwise part and residual between {across['value'].min():.0f} and "
         f"{across['value'].max():.0f} degrees."
     ),
-    provenance=report.provenance(study.fits.fit_inputs(0), map=map_class),
+    provenance=report.provenance(study.fits.fit_inputs(0), map=map_class, **session.states.facts),
     folder=folder,
 )
 

@@ -44,6 +44,9 @@ study = studies.UpdatesStudy(session)
 summary = study.summary()
 chosen = summary[summary["class"] == map_class]
 name, depth = session.files.name, session.states.depth
+report.show_notices(session.states.facts)
+if map_class == "mlp" and (blocks := study.fits.undertrained()):
+    report.show_notice(f"The mlp of blocks {blocks} ends above one linear map: it decides nothing.")
 rho = chosen[chosen["quantity"] == "spearman_relerr_kl"]
 kl = chosen[chosen["quantity"] == "kl"]
 
@@ -90,7 +93,7 @@ report.publish_figure(
         f"by block, which runs from {rho['value'].min():.2f} to {rho['value'].max():.2f} with a "
         f"median of {rho['value'].median():.2f}."
     ),
-    provenance=report.provenance(study.fits.kl_inputs(0), map=map_class),
+    provenance=report.provenance(study.fits.kl_inputs(0), map=map_class, **session.states.facts),
     folder=folder,
 )
 

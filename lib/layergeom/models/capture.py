@@ -25,11 +25,14 @@ class CapturedStates:
             l - 1, and ``H_L`` is before the final norm.
         out: ``final_norm(H_L)``.
         contract_error: relative error of the logits contract.
+        loss: mean cross-entropy of the model's own next-token prediction over the first
+            sequences, nats a token.
     """
 
     hidden: list[Float[np.ndarray, "sequences length width"]]
     out: Float[np.ndarray, "sequences length width"]
     contract_error: float
+    loss: float
 
 
 @torch.no_grad()
@@ -54,7 +57,22 @@ def capture(model: LanguageModel, tokens: Int[np.ndarray, "sequences length"]) -
         with hooked(model.blocks, record):
             last = model.body(ids[rows], use_cache=False).last_hidden_state
         out[rows] = _finite(last, "the final norm", model.name)
-    return CapturedStates(hidden, out, error)
+    return CapturedStates(hidden, out, error, _loss(model, ids[:BATCH], out[:BATCH]))
+
+
+def _loss(
+    model: LanguageModel,
+    ids: Int[Tensor, "sequences length"],
+    out: Float[np.ndarray, "sequences length width"],
+) -> float:
+    """Mean cross-entropy, nats a token; a sequence at a time, for logits are large."""
+    losses = [
+        torch.nn.functional.cross_entropy(
+            model.logits(torch.from_numpy(normed[None, :-1]))[0].float(), sequence[1:]
+        )
+        for sequence, normed in zip(ids, out, strict=True)
+    ]
+    return float(torch.stack(losses).double().mean())
 
 
 def _finite(states: Tensor, where: str, name: str) -> Float[np.ndarray, "..."]:

@@ -1,15 +1,20 @@
 """How results are shown: style, figures, tables, provenance and the documents' own figures."""
 
 from layergeom.report.provenance import provenance
-from layergeom.report.publish import publish_figure, show_table, slug, with_interval
+from layergeom.report.publish import (
+    publish_figure,
+    show_notice,
+    show_notices,
+    show_table,
+    slug,
+    with_interval,
+)
 from layergeom.report.published import comparison
 from layergeom.report.style import (
     BLUE,
     GREEN,
     GREY,
-    INK,
     ORANGE,
-    PURPLE,
     VERMILION,
     curve,
     label_end,
@@ -23,9 +28,7 @@ __all__ = [
     "BLUE",
     "GREEN",
     "GREY",
-    "INK",
     "ORANGE",
-    "PURPLE",
     "VERMILION",
     "comparison",
     "curve",
@@ -34,6 +37,8 @@ __all__ = [
     "point",
     "provenance",
     "publish_figure",
+    "show_notice",
+    "show_notices",
     "show_table",
     "slug",
     "spread_labels",

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -47,13 +48,17 @@ def publish_figure(
     import matplotlib.pyplot as plt
 
     target = make_folder(Path(folder)) / f"{name}--{slug(model)}"
-    # Dates would differ between two builds of the same figure.
+    # Dates would differ between two builds of the same figure, and so would an SVG's element ids
+    # without a salt.
     for suffix, metadata in (
         ("svg", {"Date": None, "Title": f"{name} {model}"}),
         ("png", {"Software": None}),
         ("pdf", {"CreationDate": None, "ModDate": None}),
     ):
-        with whole_file(target.with_name(f"{target.name}.{suffix}")) as partial:
+        with (
+            plt.rc_context({"svg.hashsalt": "layergeom"}),
+            whole_file(target.with_name(f"{target.name}.{suffix}")) as partial,
+        ):
             figure.savefig(partial, format=suffix, dpi=200, metadata=metadata)
     plt.close(figure)
     _write_data(target, data, provenance)
@@ -85,6 +90,29 @@ def show_table(table: pd.DataFrame) -> None:
 def _cell(value: object) -> str:
     text = f"{value:.3g}" if isinstance(value, float) else str(value)
     return text.replace("|", "\\|").replace("\n", " ")
+
+
+def show_notices(facts: Mapping[str, Any]) -> None:
+    """Warn on the page where a model does worse on the text than a uniform guess.
+
+    It then reads the text wrongly, most often because a BOS token is missing or there twice, and
+    nothing on the page means what it says.
+
+    Args:
+        facts: ``loss`` in nats a token and ``vocabulary``, from the captured states.
+    """
+    chance = math.log(facts["vocabulary"])
+    if facts["loss"] > chance:
+        show_notice(
+            f"This model's loss on the text is {facts['loss']:.2f} nats a token, above the "
+            f"{chance:.2f} of a uniform guess: it does not read this text as it was trained to. "
+            "Look at the BOS token first."
+        )
+
+
+def show_notice(text: str) -> None:
+    """A warning that the reader cannot miss."""
+    display(Markdown(f":::{{warning}}\n{text}\n:::"))
 
 
 def with_interval(value: float, low: float, high: float, digits: int = 2) -> str:

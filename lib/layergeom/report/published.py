@@ -8,8 +8,6 @@ import pandas as pd
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-ARXIV = {"Updates": "2604.02459", "Readout": "2605.17084"}
-
 
 class Published(BaseModel):
     """One statement of a document.

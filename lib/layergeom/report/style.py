@@ -10,7 +10,6 @@ INK = "#222222"
 BLUE = "#0072B2"
 VERMILION = "#D55E00"
 GREEN = "#009E73"
-PURPLE = "#AA4499"
 ORANGE = "#E69F00"
 GREY = "#767676"
 
@@ -33,8 +32,6 @@ _STYLE = {
     "lines.linewidth": 1.6,
     "lines.markersize": 4,
     "legend.frameon": False,
-    # Element ids in an SVG come from this salt instead of chance: same figure, same bytes.
-    "svg.hashsalt": "layergeom",
     "svg.fonttype": "path",
     "pdf.fonttype": 42,
 }

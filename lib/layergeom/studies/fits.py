@@ -124,6 +124,12 @@ class FitsStudy:
         )
         return BlockUpdate(block, fits, fits.table("tokens"), kl.table("kl"))
 
+    def undertrained(self) -> list[int]:
+        """Blocks whose ``mlp`` ended above one linear map on its held-out part."""
+        return [
+            update.block for update in self.blocks() if update.fits.facts.get("mlp_undertrained")
+        ]
+
     def _check_bank(self) -> None:
         tokens = int(self.states.inputs["bank_sequences"]) * (
             int(self.states.inputs["sequence_length"]) - self.states.skip
@@ -143,7 +149,8 @@ class FitsStudy:
             "neighbours": self.settings.sizes.neighbours,
             "rank": self.settings.sizes.rank,
             "query_tokens": self.settings.sizes.query_tokens,
-            "metric": "euclidean",
+            "metric": self.settings.metric,
+            "exclude_same_token": self.settings.exclude_same_token,
             "seed": self.settings.seed,
             "code": code_version(__name__, "layergeom.models.mlp_map"),
         }
@@ -163,7 +170,15 @@ class FitsStudy:
         index = self.query_index
         query, query_above = states.query(below)[index], states.query(above)[index]
         bank, bank_above = states.bank(below), states.bank(above)
-        neighbours = nearest_neighbours(query, bank, sizes.neighbours)
+        exclude = self.settings.exclude_same_token
+        neighbours = nearest_neighbours(
+            query,
+            bank,
+            sizes.neighbours,
+            self.settings.metric,
+            states.query(states.tokens)[index] if exclude else None,
+            states.bank(states.tokens) if exclude else None,
+        )
         local = tuple(name for name in _LOCAL if name in self.classes)
         predicted: dict[str, np.ndarray] = dict(
             fit_local_maps(local, query, bank, bank_above, neighbours, sizes.rank)

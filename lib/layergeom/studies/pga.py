@@ -36,7 +36,6 @@ class PGAProfile:
         depth: number of blocks, L.
         levels: levels of common-component removal, in the order of ``rho_null``.
         inputs: what the figures depend on.
-        facts: facts about the captured states.
     """
 
     samples: pd.DataFrame
@@ -45,7 +44,6 @@ class PGAProfile:
     depth: int
     levels: tuple[int, ...]
     inputs: Mapping[str, Any]
-    facts: Mapping[str, Any]
 
     def by_layer(self, level: int = 1) -> pd.DataFrame:
         """One row per capture point: means over samples, and z with its 95 % interval."""
@@ -151,7 +149,6 @@ class PGAStudy:
             depth=self.states.depth,
             levels=self.levels,
             inputs=artefacts[points[0]].inputs,
-            facts=self.states.artefact.facts,
         )
 
     def _point(self, point: str) -> Artefact:

@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from layergeom.errors import unknown
+from layergeom.geometry.neighbours import Metric
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -87,6 +88,9 @@ class Settings:
         sizes: how much is measured.
         seed: seed of every random choice.
         readout_dim: readout dimension k, or None for the default rule.
+        metric: distance between states when neighbours are chosen.
+        exclude_same_token: whether neighbours must have another token id than the query; in
+            layer 0 a token's own copies make its fit trivially exact.
     """
 
     model: str
@@ -94,6 +98,8 @@ class Settings:
     sizes: Sizes = SIZES["default"]
     seed: int = 0
     readout_dim: int | None = None
+    metric: Metric = "euclidean"
+    exclude_same_token: bool = False
 
 
 def generator(seed: int, purpose: str) -> np.random.Generator:

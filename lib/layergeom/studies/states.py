@@ -102,6 +102,7 @@ class Session:
             "width": model.width,
             "vocabulary": len(arrays["unembedding"]),
             "contract_error": captured.contract_error,
+            "loss": captured.loss,
             "bos": model.bos_id(),
             "skipped_variance": _skipped_variance(captured.hidden, sizes.skip_positions),
         }
@@ -128,6 +129,11 @@ class States:
     def inputs(self) -> Mapping[str, Any]:
         """Everything that the states depend on."""
         return self.artefact.inputs
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """Facts about the model on this text: loss, contract error, skipped variance and sizes."""
+        return self.artefact.facts
 
     @property
     def depth(self) -> int:
