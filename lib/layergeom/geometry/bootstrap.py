@@ -4,13 +4,14 @@ A draw is a vector of multiplicities, one a sequence. Medians and rank correlati
 computed from the multiplicities, without copying tokens.
 """
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.stats import rankdata
 
-from layergeom.geometry.errors import GeometryError
+from layergeom.geometry.errors import GeometryError, UndefinedCorrelationWarning
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,21 @@ def bootstrap_spearman(
 
 
 def spearman(x: Float[np.ndarray, " tokens"], y: Float[np.ndarray, " tokens"]) -> float:
-    """Spearman's correlation over tokens, ties averaged; NaN where either is constant."""
+    """Spearman's correlation over tokens, ties averaged.
+
+    NaN with an ``UndefinedCorrelationWarning`` where either is constant.
+    """
     rank_x = rankdata(x) - 0.5 * (len(x) + 1)
     rank_y = rankdata(y) - 0.5 * (len(y) + 1)
     scale = float(np.sqrt((rank_x @ rank_x) * (rank_y @ rank_y)))
-    return float(rank_x @ rank_y) / scale if scale > 0.0 else float("nan")
+    if scale > 0.0:
+        return float(rank_x @ rank_y) / scale
+    warnings.warn(
+        "all values are equal: the rank correlation is undefined",
+        UndefinedCorrelationWarning,
+        stacklevel=2,
+    )
+    return float("nan")
 
 
 def spearman_estimate(

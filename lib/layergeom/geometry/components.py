@@ -24,12 +24,17 @@ def leading_components(
         )
     if count == 0:
         return np.empty((width, 0))
-    if tokens < width:
-        _, left = eigh(centred @ centred.T, subset_by_index=(tokens - count, tokens - 1))
-        directions = np.linalg.qr(centred.T @ left[:, ::-1]).Q
-        return directions
-    _, directions = eigh(centred.T @ centred, subset_by_index=(width - count, width - 1))
-    return np.ascontiguousarray(directions[:, ::-1])
+    # The smaller of the two Gram matrices has the same leading eigenvalues.
+    gram = centred @ centred.T if tokens < width else centred.T @ centred
+    side = len(gram)
+    values, vectors = eigh(gram, subset_by_index=(side - count - 1, side - 1))
+    if values[0] <= max(tokens, width) * np.finfo(np.float64).eps * values[-1]:
+        raise GeometryError(
+            f"removing {count} components leaves nothing but rounding: the {tokens} tokens span "
+            "no more directions than that"
+        )
+    leading = vectors[:, :0:-1]
+    return np.linalg.qr(centred.T @ leading).Q if tokens < width else np.ascontiguousarray(leading)
 
 
 def remove_common_components(

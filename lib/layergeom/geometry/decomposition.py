@@ -60,8 +60,9 @@ def alignment(
         part is a zero vector.
     """
     full, tokenwise, residual = split_update(below, above, predicted, reading)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        columns = {"rel_err": np.linalg.norm(residual, axis=1) / np.linalg.norm(full, axis=1)}
+    lengths = np.linalg.norm(full, axis=1)
+    lengths[lengths == 0.0] = np.nan
+    columns = {"rel_err": np.linalg.norm(residual, axis=1) / lengths}
     pairs = {
         "full_tokenwise": (full, tokenwise),
         "full_residual": (full, residual),
@@ -78,6 +79,9 @@ def alignment(
 class EnergyShares:
     """Energy inside dominant tokenwise subspaces of growing dimension, by sequence.
 
+    Even sequences are one half, measured in the subspace of the odd ones, and the other way
+    round.
+
     Attributes:
         inside: squared length inside the subspace of dimension 1 to q, summed over a sequence's
             tokens, for full, tokenwise and residual.
@@ -88,9 +92,17 @@ class EnergyShares:
     total: Float[np.ndarray, "parts sequences"]
 
     def shares(self, weights: Float[np.ndarray, "draws sequences"]) -> Float[np.ndarray, "p d w"]:
-        """Energy share by part and dimension, for each weighting of the sequences."""
+        """Energy share by part and dimension, for each weighting of the sequences.
+
+        The mean of the two halves' shares; NaN where a draw has none of a half.
+        """
         with np.errstate(invalid="ignore", divide="ignore"):
-            return (self.inside @ weights.T) / (self.total @ weights.T)[:, None, :]
+            halves = [
+                (self.inside[..., half::2] @ weights[:, half::2].T)
+                / (self.total[..., half::2] @ weights[:, half::2].T)[:, None, :]
+                for half in (0, 1)
+            ]
+        return 0.5 * (halves[0] + halves[1])
 
 
 def dominant_subspace_energy(
@@ -116,11 +128,14 @@ def dominant_subspace_energy(
         max_dim: largest dimension; held to the width less one.
 
     Raises:
-        GeometryError: fewer than two sequences.
+        GeometryError: a half without a token.
     """
     count = int(sequences.max()) + 1 if len(sequences) else 0
-    if count < 2:
-        raise GeometryError(f"two halves need 2 sequences or more, got {count}")
+    halves = [int(np.count_nonzero(sequences % 2 == half)) for half in (0, 1)]
+    if 0 in halves:
+        raise GeometryError(
+            f"two halves need even and odd sequences; they hold {halves[0]} and {halves[1]} tokens"
+        )
     width = below.shape[1]
     dims = min(max_dim, width - 1)
     parts = split_update(below, above, predicted, reading)

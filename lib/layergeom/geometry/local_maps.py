@@ -2,7 +2,8 @@
 
 Source: Updates (arXiv 2604.02459), section 3. Every class takes a batch of query states with
 their neighbours ``(x_i, y_i)`` in the layer below and above, and returns the predictions. All
-arithmetic is float64; no matrix of ``width x width`` is formed for a token.
+arithmetic is float64; with fewer neighbours than dimensions, no matrix of ``width x width`` is
+formed for a token.
 """
 
 from collections.abc import Callable, Mapping

@@ -10,9 +10,9 @@ from layergeom.geometry.threads import map_threads
 
 Metric = Literal["euclidean", "cosine"]
 
-#: Candidates kept beyond K before the exact re-ranking: the matrix product that finds them
-#: cancels for close vectors, so the last places may be in the wrong order.
-_SPARE = 16
+#: The matrix product that finds candidates is off by so many rounding errors at most; whatever
+#: it cannot tell from the K-th is kept for the exact re-ranking, equal distances included.
+_SLACK = 64 * np.finfo(np.float64).eps
 _BLOCK = 128
 
 
@@ -31,7 +31,8 @@ def nearest_neighbours(
     or positions in the bank to exclude the query itself.
 
     Raises:
-        GeometryError: fewer eligible bank tokens than neighbours asked for, with both numbers.
+        GeometryError: fewer eligible bank tokens than neighbours asked for, with both numbers;
+            or states that are not finite.
     """
     if (query_groups is None) != (bank_groups is None):
         raise GeometryError("groups are needed for both the query and the bank, or for neither")
@@ -39,11 +40,14 @@ def nearest_neighbours(
         raise GeometryError(f"the number of neighbours must be 1 or more, got {count}")
     if count > len(bank):
         raise GeometryError(f"{count} neighbours asked for from a bank of {len(bank)} tokens")
+    if not (np.isfinite(query).all() and np.isfinite(bank).all()):
+        raise GeometryError("the states hold values that are not finite")
     bank = bank.astype(np.float64)
     query = query.astype(np.float64)
     if metric == "cosine":
         bank, query = _unit(bank), _unit(query)
     squares = np.einsum("ij,ij->i", bank, bank)
+    largest = squares.max()
 
     def block(start: int) -> Int[np.ndarray, "block count"]:
         rows = query[start : start + _BLOCK]
@@ -57,12 +61,15 @@ def nearest_neighbours(
                     f"ones in a bank of {len(bank)} tokens"
                 )
             rough[same] = np.inf
-        keep = min(count + _SPARE, len(bank))
-        candidates = np.sort(np.argpartition(rough, keep - 1, axis=1)[:, :keep], axis=1)
-        exact = np.einsum("tkw->tk", (bank[candidates] - rows[:, None, :]) ** 2)
-        exact[np.isinf(np.take_along_axis(rough, candidates, axis=1))] = np.inf
-        order = np.argsort(exact, axis=1, kind="stable")[:, :count]
-        return np.take_along_axis(candidates, order, axis=1)
+        kth = np.partition(rough, count - 1, axis=1)[:, count - 1]
+        lengths = np.einsum("ij,ij->i", rows, rows)
+        bound = kth + _SLACK * (largest + lengths)
+        chosen = np.empty((len(rows), count), dtype=np.int64)
+        for i, row in enumerate(rows):
+            candidates = np.flatnonzero(rough[i] <= bound[i])
+            exact = np.einsum("kw->k", (bank[candidates] - row) ** 2)
+            chosen[i] = candidates[np.argsort(exact, kind="stable")[:count]]
+        return chosen
 
     return np.concatenate(map_threads(block, range(0, len(query), _BLOCK)))
 

@@ -14,7 +14,12 @@ from layergeom.geometry.components import leading_components
 from layergeom.geometry.distances import snapped_cosine_distances
 from layergeom.geometry.errors import GeometryError
 from layergeom.geometry.ranks import ReferenceRanks, reference_ranks, spearman_to_reference
-from layergeom.geometry.threads import map_threads, thread_count
+from layergeom.geometry.threads import map_threads
+
+#: Subspaces projected on in one product; the same whatever the number of threads.
+_CHUNK = 8
+#: Correlations that agree to this differ by rounding only.
+_NO_SPREAD = 1e-12
 
 
 @dataclass(frozen=True)
@@ -41,14 +46,19 @@ class PGASample:
 
     @property
     def z(self) -> float:
-        """(rho_readout - mu) / sigma; NaN where the null has no spread."""
-        if not self.null_std > 0.0:
+        """(rho_readout - mu) / sigma; NaN where the null has no spread beyond rounding."""
+        if not self.null_std > _NO_SPREAD:
             return float("nan")
         return (self.rho_readout - self.null_mean) / self.null_std
 
     @property
     def p(self) -> float:
-        """Empirical p-value (b + 1) / (m + 1), b random subspaces at least as high."""
+        """Empirical p-value (b + 1) / (m + 1), b random subspaces at least as high.
+
+        NaN where a correlation is undefined: a gap is not significant.
+        """
+        if not np.isfinite([self.rho_readout, *self.rho_null]).all():
+            return float("nan")
         at_least = int(np.count_nonzero(self.rho_null >= self.rho_readout))
         return (at_least + 1) / (len(self.rho_null) + 1)
 
@@ -102,8 +112,11 @@ def subspace_pga_levels(
             f"states of width {width}, a readout basis of shape {readout.shape} and random "
             f"bases of shape {subspaces.shape[1:]} do not match"
         )
-    if not np.isfinite(states).all():
-        raise GeometryError("the states hold values that are not finite")
+    for name, array in (("states", states), ("bases", readout), ("bases", subspaces)):
+        if not np.isfinite(array).all():
+            raise GeometryError(f"the {name} hold values that are not finite")
+    if not levels or min(levels) < 0:
+        raise GeometryError(f"levels of removal are 0 or more, got {tuple(levels)}")
     centred = states.astype(np.float64)
     centred -= centred.mean(axis=0)
     directions = leading_components(centred, max(levels))
@@ -119,7 +132,7 @@ def subspace_pga_levels(
         # One large product for the whole chunk instead of one small product each.
         stacked = bases.transpose(0, 2, 1).reshape(-1, width)
         projected = (stacked @ columns).reshape(len(bases), -1, tokens)
-        loadings = (stacked @ directions).reshape(len(bases), -1, directions.shape[1])
+        loadings = (stacked @ directions).reshape(*projected.shape[:2], directions.shape[1])
         rows = np.empty((len(bases), len(levels)))
         for i in range(len(bases)):
             for j, level in enumerate(levels):
@@ -129,8 +142,7 @@ def subspace_pga_levels(
         return rows
 
     every = np.concatenate([readout[None], subspaces])
-    step = max(1, min(8, -(-len(every) // thread_count())))
-    chunks = [every[start : start + step] for start in range(0, len(every), step)]
+    chunks = [every[start : start + _CHUNK] for start in range(0, len(every), _CHUNK)]
     rho = np.concatenate(map_threads(correlations, chunks))
     return {
         level: PGASample(float(rho[0, j]), np.ascontiguousarray(rho[1:, j]))

@@ -58,6 +58,9 @@ def _sorted_keys(snapped, payload):  # type: ignore[no-untyped-def]
     counts = np.zeros((3, 2048), np.int64)
     for i in range(pairs):
         value = snapped[i]
+        if value < 0 or value > 1 << 30:
+            # Out of range, it would be sorted to a place outside the arrays.
+            raise ValueError("snapped distances lie between 0 and 2^30")
         source[i] = (value << 32) | payload[i]
         counts[0, value & 1023] += 1
         counts[1, (value >> 10) & 1023] += 1
@@ -127,7 +130,11 @@ def _sum_squares(pairs: int, ties: float) -> float:
 
 
 def reference_ranks(snapped: Int[np.ndarray, " pairs"]) -> ReferenceRanks:
-    """Rank a reference vector of snapped distances, ties averaged."""
+    """Rank a reference vector of snapped distances, ties averaged.
+
+    Raises:
+        ValueError: values that ``snap`` cannot have made.
+    """
     doubled = np.empty_like(snapped)
     ties = _ranks(_sorted_keys(snapped, np.arange(snapped.size)), doubled)
     return ReferenceRanks(doubled, _sum_squares(snapped.size, ties))
@@ -136,8 +143,8 @@ def reference_ranks(snapped: Int[np.ndarray, " pairs"]) -> ReferenceRanks:
 def spearman_to_reference(snapped: Int[np.ndarray, " pairs"], reference: ReferenceRanks) -> float:
     """Spearman's correlation of snapped distances with a ranked reference, ties averaged.
 
-    Equals ``scipy.stats.spearmanr`` to 1e-6 where no two distances are mathematically equal;
-    where they are, those within a step share a rank.
+    Equals ``scipy.stats.spearmanr`` to 1e-6 where distances are apart by more than a step;
+    those within one share a rank.
 
     Returns:
         The correlation; NaN with an ``UndefinedCorrelationWarning`` if either vector is constant.

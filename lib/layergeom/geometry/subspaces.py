@@ -65,6 +65,10 @@ def random_subspaces(
 def captured_share(
     vectors: Float[np.ndarray, "vectors width"], basis: Float[np.ndarray, "width k"]
 ) -> Float[np.ndarray, " vectors"]:
-    """Share of each vector's squared length inside the span of an orthonormal basis."""
+    """Share of each vector's squared length inside the span of an orthonormal basis.
+
+    NaN for a zero vector, which has no direction.
+    """
     inside = vectors @ basis
-    return np.sum(inside**2, axis=1) / np.sum(vectors**2, axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.sum(inside**2, axis=1) / np.sum(vectors**2, axis=1)

@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 def thread_count() -> int:
     """Number of threads: ``LAYERGEOM_THREADS``, or the cores this process may use."""
     asked = os.environ.get("LAYERGEOM_THREADS", "")
-    if asked.isdigit() and int(asked) > 0:
+    if asked.isdecimal() and int(asked) > 0:
         return int(asked)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -1,0 +1,34 @@
+"""Subspace PGA by full decompositions and SciPy's pairwise distances and rank correlation."""
+
+import numpy as np
+from scipy.spatial.distance import pdist
+from scipy.stats import spearmanr
+
+
+def readout_basis(unembedding: np.ndarray, k: int) -> np.ndarray:
+    """Top-k right singular vectors, by a full singular value decomposition."""
+    return np.linalg.svd(unembedding, full_matrices=False)[2][:k].T
+
+
+def remove_components(states: np.ndarray, count: int) -> np.ndarray:
+    """Subtract the mean, then the top principal components one by one."""
+    centred = states - states.mean(axis=0)
+    for direction in np.linalg.svd(centred, full_matrices=False)[2][:count]:
+        centred = centred - np.outer(centred @ direction, direction)
+    return centred
+
+
+def subspace_rho(states: np.ndarray, basis: np.ndarray, count: int) -> float:
+    """Spearman between cosine distances in full space and in a subspace, after CCR-count."""
+    removed = remove_components(states, count)
+    full = pdist(removed, "cosine")
+    inside = pdist(removed @ basis, "cosine")
+    return float(spearmanr(full, inside).statistic)
+
+
+def subspace_pga(
+    states: np.ndarray, readout: np.ndarray, subspaces: np.ndarray, count: int
+) -> tuple[float, np.ndarray]:
+    """The correlation of the readout, and that of each random subspace."""
+    null = [subspace_rho(states, basis, count) for basis in subspaces]
+    return subspace_rho(states, readout, count), np.array(null)
