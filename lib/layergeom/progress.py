@@ -9,7 +9,9 @@ Item = TypeVar("Item")
 
 def inside_notebook() -> bool:
     """Whether this process is a notebook kernel, whose output ends up on a page."""
-    return "ipykernel" in sys.modules
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return type(shell).__name__ == "ZMQInteractiveShell"
 
 
 def say(message: str) -> None:

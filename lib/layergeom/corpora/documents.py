@@ -11,7 +11,7 @@ from layergeom.files import sha256_of_text
 #: few pages has several stretches to choose from.
 STRETCH_CHARACTERS = 2000
 
-_WIKITEXT_TITLE = re.compile(r"^ = ([^=].*[^=]) = $", re.MULTILINE)
+_WIKITEXT_TITLE = re.compile(r"^ = ([^=\n]+) = $", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,9 @@ def read_text_corpus(path: Path) -> Corpus:
             Document(match.group(1), text[match.start() : end].strip())
             for match, end in zip(titles, ends, strict=True)
         ]
+        before = text[: titles[0].start()].strip()
+        if before:
+            documents.insert(0, Document(path.name, before))
     else:
         documents = _stretches(path.name, text)
     return make_corpus(path.name, documents)

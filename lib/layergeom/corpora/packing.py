@@ -150,13 +150,10 @@ def spread_tokens(
             f"{samples} samples of {count} tokens need {samples * count} tokens, and the "
             f"{sequences} sequences have {available} after the first {skip_positions} positions."
         )
-    # Row r of this matrix holds one token of every sequence, in random order; reading row by row
-    # visits every sequence once before any twice.
+    # The sequences are visited in one random order, over and over, each time at another of their
+    # positions: any run of visits sees every sequence equally often, give or take one.
+    visits = np.arange(samples * count)
+    which = rng.permutation(sequences)[visits % sequences]
     order = np.argsort(rng.random((sequences, positions)), axis=1) + skip_positions
-    which = np.argsort(rng.random((positions, sequences)), axis=1)
-    where = np.take_along_axis(order.T, which, axis=1)
-    shape = (samples, count)
-    return (
-        which.ravel()[: samples * count].reshape(shape),
-        where.ravel()[: samples * count].reshape(shape),
-    )
+    where = order[which, visits // sequences]
+    return which.reshape(samples, count), where.reshape(samples, count)

@@ -14,10 +14,11 @@ NAME = "wikipedia-sample"
 DUMP = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 DUMP_SHA256 = "a53f4648dec40467ebdcbc7a1307eddb51fe6e28e9309f6ebde81ba0d04bea2d"
 #: Part of the cached file's name; raise it whenever the cleaning changes.
-CLEANING = 1
+CLEANING = 2
 
 _BOLD_ITALIC = re.compile(r"'{2,5}")
 _HEADING = re.compile(r"^[ \t]*=+[ \t]*(.*?)[ \t]*=+[ \t]*$", re.MULTILINE)
+_PICTURE = re.compile(r"^(?:File|Image):.*$|__[A-Z]+__", re.MULTILINE)
 _EMPTY_ITEM = re.compile(r"^[*#:;\s]*$", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
 
@@ -29,6 +30,7 @@ def _clean(markup: str) -> str:
     text: str = filter_wiki(markup, promote_remaining=True, simplify_links=True)
     text = _BOLD_ITALIC.sub("", text)
     text = _HEADING.sub(r"\1", text)
+    text = _PICTURE.sub("", text)
     text = _EMPTY_ITEM.sub("", text)
     return _BLANK_LINES.sub("\n\n", text).strip()
 

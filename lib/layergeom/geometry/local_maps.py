@@ -35,30 +35,6 @@ def diagonal_map(h: Query, x: Neighbours, y: Neighbours) -> Query:
     return np.maximum(scale, 0.0) * h
 
 
-def _thin_qr(
-    rows: Neighbours,
-) -> tuple[Float[np.ndarray, "batch width rank"], Float[np.ndarray, "batch rank count"]]:
-    """Thin QR factors of the transposes of a batch of matrices.
-
-    Cholesky's factor of the Gram matrix, applied twice, is as orthogonal as Householder's and
-    takes half the time, as long as the first pass is not far off; where it is (identical or
-    nearly dependent rows), the batch is factored by Householder's.
-    """
-    columns = rows.transpose(0, 2, 1)
-    if rows.shape[1] < rows.shape[2]:
-        try:
-            first = np.linalg.cholesky(rows @ columns)
-            rough = columns @ np.linalg.inv(first).transpose(0, 2, 1)
-            overlap = rough.transpose(0, 2, 1) @ rough
-            if np.abs(overlap - np.eye(rows.shape[1])).max() < 1e-3:
-                second = np.linalg.cholesky(overlap)
-                q = rough @ np.linalg.inv(second).transpose(0, 2, 1)
-                return q, second.transpose(0, 2, 1) @ first.transpose(0, 2, 1)
-        except np.linalg.LinAlgError:
-            pass  # not positive definite: dependent rows
-    return np.linalg.qr(columns)
-
-
 def orthogonal_map(h: Query, x: Neighbours, y: Neighbours) -> Query:
     """The orthogonal ``R`` that minimises ``sum |y_i - R x_i|^2``, nearest the identity.
 
@@ -73,8 +49,8 @@ def orthogonal_map(h: Query, x: Neighbours, y: Neighbours) -> Query:
     which needs thin QR factors and two ``r x r`` singular value decompositions only. The
     same formula holds where there are more neighbours than dimensions.
     """
-    qx, rx = _thin_qr(x)
-    qy, ry = _thin_qr(y)
+    qx, rx = np.linalg.qr(x.transpose(0, 2, 1))
+    qy, ry = np.linalg.qr(y.transpose(0, 2, 1))
     left, values, right = np.linalg.svd(ry @ rx.transpose(0, 2, 1))
     tolerance = max(x.shape[1:]) * np.finfo(np.float64).eps
     ranks = np.count_nonzero(values > tolerance * values[:, :1], axis=1)

@@ -46,6 +46,21 @@ def read_input(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Tensor:
     return states
 
 
+def check_finite(states: Tensor, where: str, model: str) -> None:
+    """Refuse hidden states that are not finite.
+
+    Raises:
+        LayergeomError: how many values, at which capture point and in which dtype.
+    """
+    bad = int((~torch.isfinite(states)).sum())
+    if bad:
+        dtype = str(states.dtype).removeprefix("torch.")
+        raise LayergeomError(
+            f"{model}: {bad} values are not finite at {where} in {dtype}. Half precision often "
+            "overflows in late layers: load the model in float32."
+        )
+
+
 @contextmanager
 def hooked(blocks: Sequence[nn.Module], record: Callable[[int, Tensor], None]) -> Iterator[None]:
     """Call ``record(l, H_l)`` for l = 0 (input of block 0) to L while the block is active."""

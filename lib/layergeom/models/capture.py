@@ -7,8 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from layergeom.errors import LayergeomError
-from layergeom.models.blocks import hooked
+from layergeom.models.blocks import check_finite, hooked
 from layergeom.models.language_model import LanguageModel, contract_error
 from layergeom.progress import track
 
@@ -76,11 +75,5 @@ def _loss(
 
 
 def _finite(states: Tensor, where: str, name: str) -> Float[np.ndarray, "..."]:
-    if not torch.isfinite(states).all():
-        dtype = str(states.dtype).removeprefix("torch.")
-        bad = int((~torch.isfinite(states)).sum())
-        raise LayergeomError(
-            f"{name}: {bad} values are not finite at {where} in {dtype}. Half precision often "
-            "overflows in late layers: load the model in float32."
-        )
+    check_finite(states, where, name)
     return states.to(torch.float32).cpu().numpy()

@@ -1,17 +1,26 @@
 """A causal language model with its parts named, and the contract that they are the right ones."""
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from layergeom.errors import LayergeomError, UsageError
 from layergeom.models.adapters import adapter_for, part
-from layergeom.models.blocks import hooked, like_output, output_templates, replaced_forward
+from layergeom.models.blocks import (
+    check_finite,
+    hooked,
+    like_output,
+    output_templates,
+    replaced_forward,
+)
 from layergeom.models.sources import Bos, ModelFiles, resolve
 
 #: Largest relative error of head(final_norm(H_L)) against the model's own logits, float32.
@@ -53,6 +62,12 @@ class LanguageModel:
     def width(self) -> int:
         """Width of the residual stream, d."""
         return int(self.unembedding.weight.shape[1])  # type: ignore[union-attr, index, arg-type]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Floating-point type that the forward pass runs in."""
+        dtype: torch.dtype = next(self.network.parameters()).dtype
+        return dtype
 
     @property
     def body(self) -> nn.Module:
@@ -100,7 +115,7 @@ class LanguageModel:
         The model's forward runs with its body replaced by the given states, so that soft-capping
         and logit scaling are the model's own.
         """
-        given = self.body_output(last_hidden_state=normed)
+        given = self.body_output(last_hidden_state=normed.to(self.dtype))
         ids = torch.zeros(normed.shape[:2], dtype=torch.long)
         with replaced_forward(self.body, lambda *_, **__: given):
             logits: Tensor = self.network(ids, use_cache=False).logits
@@ -129,6 +144,7 @@ class LanguageModel:
                 stack.enter_context(
                     replaced_forward(self.blocks[lower], passes_on(self.block_outputs[lower]))
                 )
+            states = states.to(self.dtype)
             output = like_output(self.block_outputs[block], states)
             stack.enter_context(replaced_forward(self.blocks[block], lambda *_, **__: output))
             last: Tensor = self.body(ids, use_cache=False).last_hidden_state
@@ -177,6 +193,8 @@ def contract_error(model: LanguageModel, ids: Int[Tensor, "batch length"]) -> fl
     last: dict[str, Tensor] = {}
 
     def record(layer: int, states: Tensor) -> None:
+        # Before anything is compared: the contract would only say that NaN is not NaN.
+        check_finite(states, f"H_{layer}", model.name)
         last["H_L"] = states
 
     with hooked(model.blocks, record):
@@ -211,23 +229,42 @@ def load_files(files: ModelFiles) -> LanguageModel:
     logging.disable_progress_bar()
     options: dict[str, Any] = {"gguf_file": files.gguf} if files.gguf else {}
     try:
-        network, report = AutoModelForCausalLM.from_pretrained(
-            files.folder,
-            dtype=torch.float32,
-            output_loading_info=True,
-            use_safetensors=True,
-            trust_remote_code=False,
-            local_files_only=True,
-            **options,
-        )
-        tokenizer = AutoTokenizer.from_pretrained(
-            files.folder, trust_remote_code=False, local_files_only=True, **options
-        )
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        with _gguf_parsed_once():
+            network, report = AutoModelForCausalLM.from_pretrained(
+                files.folder,
+                dtype=torch.float32,
+                output_loading_info=True,
+                use_safetensors=True,
+                trust_remote_code=False,
+                local_files_only=True,
+                **options,
+            )
+            tokenizer = AutoTokenizer.from_pretrained(
+                files.folder, trust_remote_code=False, local_files_only=True, **options
+            )
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
         reason = str(error).strip().splitlines()[0]
+        if "mismatched" in reason:
+            reason = "its weights have other shapes than its config.json says"
         raise UsageError(f"cannot load {files.name} from {files.folder}: {reason}") from error
     _refuse_partial_weights(files.name, report)
     return wrap(files.name, network, tokenizer, files.bos)
+
+
+@contextmanager
+def _gguf_parsed_once() -> Iterator[None]:
+    """Let one reader serve configuration, weights and tokenizer of a GGUF file.
+
+    transformers opens one for each, and each takes seconds to list a vocabulary.
+    """
+    import gguf
+
+    own = gguf.GGUFReader
+    gguf.GGUFReader = cache(own)
+    try:
+        yield
+    finally:
+        gguf.GGUFReader = own
 
 
 def _refuse_partial_weights(name: str, report: dict[str, Any]) -> None:

@@ -97,7 +97,7 @@ def _fit(
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimiser, LEARNING_RATE, total_steps=steps, pct_start=0.15
     )
-    scale = float(target[test].square().sum())
+    scale = float(target[test].square().sum()) or 1.0
 
     @torch.no_grad()
     def held_out_error() -> float:

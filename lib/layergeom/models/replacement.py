@@ -20,14 +20,12 @@ CHUNK = 128
 _ROWS = 16
 
 
-def _weights(
+def _centred(
     logits: Float[Tensor, "tokens vocabulary"],
-) -> tuple[Float[Tensor, "tokens vocabulary"], Float[Tensor, " tokens"], Float[Tensor, " tokens"]]:
-    """Probabilities before normalisation, their sum, and the logits' log-sum-exp in float64."""
-    top = logits.amax(dim=-1, keepdim=True)
-    weights = (logits - top).exp_()
-    mass = weights.sum(dim=-1).double()
-    return weights, mass, top[:, 0].double() + mass.log()
+) -> tuple[Float[Tensor, "tokens vocabulary"], Float[Tensor, "tokens vocabulary"]]:
+    """Logits less their maximum, and their exponentials."""
+    centred = logits - logits.amax(dim=-1, keepdim=True)
+    return centred, centred.exp()
 
 
 def kl_divergence(
@@ -35,15 +33,17 @@ def kl_divergence(
 ) -> Float[Tensor, " tokens"]:
     """KL(p || q) in nats at each token, ``p`` from ``logits`` and ``q`` from ``other``.
 
-    From differences of logits, and normalisers in float64: the divergence of two close
-    distributions is a small difference of large numbers.
+    From differences of centred logits, with the normalisers in float64: the divergence of two
+    close distributions is a small difference of large numbers.
     """
     pieces = []
     for p, q in zip(logits.split(_ROWS), other.split(_ROWS), strict=True):
-        weights, mass, normaliser = _weights(p)
-        _, _, other_normaliser = _weights(q)
-        expected = (p - q).mul_(weights).sum(dim=-1).double() / mass
-        pieces.append((expected - normaliser + other_normaliser).clamp_(min=0.0))
+        centred, weights = _centred(p)
+        other_centred, other_weights = _centred(q)
+        mass = weights.sum(dim=-1).double()
+        other_mass = other_weights.sum(dim=-1).double()
+        expected = (centred - other_centred).mul_(weights).sum(dim=-1).double() / mass
+        pieces.append((expected + (other_mass / mass).log()).clamp_(min=0.0))
     return torch.cat(pieces)
 
 

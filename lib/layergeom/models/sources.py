@@ -13,10 +13,13 @@ from typing import Literal
 
 from layergeom.corpora import load_corpus
 from layergeom.errors import LayergeomError, UsageError, unknown
-from layergeom.files import lock, sha256_of, sha256_of_text, whole_file, whole_folder
+from layergeom.files import lock, sha256_of, sha256_of_text, whole_file, whole_folder, write_text
 from layergeom.models.catalogue import TrainedSource, WheelSource, catalogue
 from layergeom.paths import home
 from layergeom.progress import say
+
+#: Beside a trained model's weights: their hash when they were written.
+_DIGEST = "weights.sha256"
 
 #: Part of a trained model's cache key; raise it whenever the training itself changes.
 RECIPE = 1
@@ -35,8 +38,8 @@ class ModelFiles:
         weights_hash: SHA-256 of the weights.
         revision: the hub's commit, the wheel's version, or "local".
         bos: whether sequences start with a BOS token.
-        held_out_only: whether it was trained on the corpus, so that only held-out documents
-            may measure it.
+        trained_on: the corpus whose documents, but for the held-out ones, it was trained on
+            here; None for a model that came as it is.
         context: longest sequence that its configuration allows, or None if that is not said.
     """
 
@@ -46,7 +49,7 @@ class ModelFiles:
     weights_hash: str
     revision: str
     bos: Bos
-    held_out_only: bool = False
+    trained_on: str | None = None
     context: int | None = None
 
 
@@ -80,7 +83,7 @@ def resolve(model: str) -> ModelFiles:
             weights_hash=_weights_hash(folder),
             revision="trained here",
             bos=bos,
-            held_out_only=True,
+            trained_on=entry.source.corpus,
             context=entry.source.context,
         )
     if Path(model).is_dir():
@@ -111,6 +114,8 @@ def _context(folder: Path) -> int | None:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except ValueError as error:
         raise UsageError(f"{folder / 'config.json'} is not JSON: {error}.") from error
+    if not isinstance(config, dict):
+        raise UsageError(f"{folder / 'config.json'} is not a model's configuration.")
     context = config.get("max_position_embeddings", config.get("n_positions"))
     return int(context) if context else None
 
@@ -157,12 +162,20 @@ def _trained(name: str, recipe: TrainedSource) -> Path:
     )
     folder = home() / "models" / f"{name}-{key[:16]}"
     with lock(folder):
-        if not (folder / "config.json").is_file():
+        if folder.exists() and not _as_written(folder):
+            say(f"The trained model {folder} is damaged; it is trained anew.")
+        if not _as_written(folder):
             from layergeom.models.training import train
 
             with whole_folder(folder) as partial:
                 train(name, recipe, corpus, partial)
+                write_text(partial / _DIGEST, _weights_hash(partial))
     return folder
+
+
+def _as_written(folder: Path) -> bool:
+    digest = folder / _DIGEST
+    return digest.is_file() and digest.read_text(encoding="utf-8") == _weights_hash(folder)
 
 
 def _download(source: WheelSource, folder: Path) -> Path:

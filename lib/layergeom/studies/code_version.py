@@ -3,8 +3,9 @@
 import ast
 import hashlib
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
+
+_ROOT = Path(__file__).parents[1]
 
 #: Modules that move and show results and cannot change them.
 _PLUMBING = frozenset(
@@ -13,13 +14,22 @@ _PLUMBING = frozenset(
 )
 
 
+def _source(name: str) -> Path | None:
+    """A module's file. Found by its name alone: asking Python for it would import its parents."""
+    base = _ROOT.joinpath(*name.split(".")[1:])
+    for path in (base.with_suffix(".py"), base / "__init__.py"):
+        if path.is_file():
+            return path
+    return None
+
+
 @cache
 def _module(name: str) -> tuple[str, frozenset[str]]:
     """A module's code without its docstrings, and the project's modules that it imports."""
-    spec = find_spec(name)
-    if spec is None or spec.origin is None:
+    path = _source(name)
+    if path is None:
         return "", frozenset()
-    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     imported: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("layergeom"):
@@ -36,15 +46,7 @@ def _module(name: str) -> tuple[str, frozenset[str]]:
             if isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
                 # Prose about the code is not the code.
                 first.value.value = ""
-    return ast.dump(tree), frozenset(name for name in imported if _is_module(name))
-
-
-@cache
-def _is_module(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
+    return ast.dump(tree), frozenset(name for name in imported if _source(name) is not None)
 
 
 def code_version(*modules: str) -> str:

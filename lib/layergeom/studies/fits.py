@@ -84,6 +84,9 @@ class FitsStudy:
                 "Ask for more tokens."
             )
 
+        if "mlp" in self.classes and sizes.bank_sequences < 2:
+            raise UsageError("the mlp holds bank sequences out: it needs 2 or more.")
+
     @cached_property
     def query_index(self) -> Int[np.ndarray, " tokens"]:
         """The query tokens among all positions of the query sequences that are not skipped."""

@@ -42,7 +42,7 @@ class Sizes(BaseModel):
     bank_sequences: Positive = 32
     query_sequences: Annotated[int, Field(ge=0)] = 16
     query_tokens: Annotated[int, Field(ge=0)] = 0
-    replaced_sequences: Annotated[int, Field(ge=0)] = 8
+    replaced_sequences: Positive = 8
     bootstrap_draws: Annotated[int, Field(ge=2)] = 1000
     neighbours: Positive = 64
     rank: Positive = 8

@@ -33,9 +33,9 @@ class Session:
 
     @cached_property
     def corpus(self) -> Corpus:
-        """The text; only its held-out documents for a model that was trained on it."""
+        """The text; only its held-out documents for a model that was trained on it here."""
         corpus = load_corpus(self.settings.corpus)
-        return held_out(corpus) if self.files.held_out_only else corpus
+        return held_out(corpus) if self.files.trained_on == self.settings.corpus else corpus
 
     @cached_property
     def model(self) -> "LanguageModel":

@@ -94,6 +94,9 @@ def find(study: str, inputs: Mapping[str, Any]) -> Artefact | None:
     folder = artefact_folder(study, inputs)
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        digest = manifest.pop("sha256")
+        if digest != sha256_of_text(_canonical(manifest)) or manifest["inputs"] != inputs:
+            raise ValueError
         files: dict[str, dict[str, Any]] = manifest["files"]
         if any((folder / name).stat().st_size != entry["bytes"] for name, entry in files.items()):
             raise ValueError
@@ -103,7 +106,7 @@ def find(study: str, inputs: Mapping[str, Any]) -> Artefact | None:
         if folder.exists():
             say(f"The stored result {folder} is incomplete; it is computed anew.")
         return None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         say(f"The stored result {folder} is damaged; it is computed anew.")
         return None
 
@@ -144,5 +147,6 @@ def _write(folder: Path, inputs: Mapping[str, Any], results: Results) -> None:
         path.name: {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
         for path in sorted(folder.iterdir())
     }
-    manifest = {"inputs": inputs, "facts": results.facts, "files": files}
+    manifest: dict[str, Any] = {"inputs": inputs, "facts": results.facts, "files": files}
+    manifest["sha256"] = sha256_of_text(_canonical(manifest))
     write_text(folder / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")

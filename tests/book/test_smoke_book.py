@@ -1,0 +1,132 @@
+"""The whole path on a tiny real model: measure, papermill, pages, strict book, scan."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cli import layergeom
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("book", "notebooks", "lib", "profiles", "_config.yml", "_toc.yml", "Snakefile")
+
+
+def copy_checkout(target: Path) -> Path:
+    for name in PARTS:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, target / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, target / name)
+    return target
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = copy_checkout(tmp_path_factory.mktemp("checkout"))
+    # A build that is killed as soon as its first page is there, for the next one to go on from.
+    process = subprocess.Popen(
+        [sys.executable, "-m", "layergeom", "book", "--profile", "smoke"],
+        cwd=root,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 240
+    while not list(root.rglob("_build/pages/smoke/*/*.ipynb")) and time.monotonic() < deadline:
+        assert process.poll() is None, "the build ended before its first page was seen"
+        time.sleep(0.2)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (root / "_build" / "html" / "index.html").exists()
+    done = layergeom("book", "--profile", "smoke", cwd=root, timeout=400)
+    assert done.status == 0, done.err
+    assert "An earlier build was interrupted" in done.err
+    assert str(root / "_build" / "html" / "index.html") in done.out
+    return root
+
+
+def test_a_killed_build_is_gone_on_from_and_leaves_nothing_half_written(checkout: Path) -> None:
+    assert list(checkout.rglob(".partial-*")) == []
+    assert len(list((checkout / "_build" / "pages" / "smoke").rglob("*.ipynb"))) == 4
+
+
+def test_every_page_has_question_figure_papers_figure_and_command(checkout: Path) -> None:
+    pages = sorted((checkout / "_build" / "html" / "pages").rglob("*.html"))
+    assert [page.stem for page in pages] == [
+        "masking--smoke-pythia",
+        "pga_by_layer--smoke-pythia",
+        "alignment_by_layer--smoke-pythia",
+        "error_vs_perturbation--smoke-pythia",
+    ]
+    for page in pages:
+        text = page.read_text()
+        assert re.search(r"<h1>.*\? \(smoke-pythia\)", text, re.DOTALL)
+        assert '<figure class="align-default"' in text
+        assert "<figcaption>" in text
+        assert "reports</p></th>" in text
+        assert "measured here</p></th>" in text
+        assert "layergeom run" in text
+        for suffix in ("csv", "svg", "png", "pdf", "json"):
+            assert re.search(rf'download="" href="[^"]*/{page.stem}\.{suffix}"', text)
+        assert "error" not in re.findall(r'class="output ([a-z_]+)', text)
+
+
+def test_formulas_come_from_the_book_itself(checkout: Path) -> None:
+    html = checkout / "_build" / "html"
+    text = (html / "book" / "readout.html").read_text()
+    scripts = re.findall(r'<script[^>]* src="([^"]+)"', text)
+    assert any("mathjax" in script for script in scripts)
+    assert [script for script in scripts if "://" in script] == []
+
+
+def test_data_and_provenance_lie_beside_the_page(checkout: Path) -> None:
+    folder = checkout / "_build" / "pages" / "smoke" / "readout"
+    record = json.loads((folder / "pga_by_layer--smoke-pythia.json").read_text())
+    wanted = {"model", "weights", "revision", "corpus", "text", "tokens", "seed", "versions"}
+    assert wanted | {"commit"} <= set(record)
+    rows = (folder / "pga_by_layer--smoke-pythia.csv").read_text().splitlines()
+    assert rows[0].startswith("point,depth,level,rho_readout,null_mean,null_std,z,p,ci_low")
+    assert len(rows) == 1 + 8
+
+
+def test_a_second_build_with_nothing_changed_has_nothing_to_do(checkout: Path) -> None:
+    page = next((checkout / "_build" / "pages" / "smoke").rglob("masking*.ipynb"))
+    index = checkout / "_build" / "html" / "index.html"
+    before = page.stat().st_mtime_ns, index.stat().st_mtime_ns
+    begin = time.monotonic()
+    done = layergeom("book", "--profile", "smoke", cwd=checkout)
+    assert done.status == 0
+    assert time.monotonic() - begin < 15
+    assert (page.stat().st_mtime_ns, index.stat().st_mtime_ns) == before
+
+
+def test_a_notebook_that_fails_stops_the_build_with_its_name_and_error(checkout: Path) -> None:
+    notebook = checkout / "notebooks" / "readout" / "masking.py"
+    whole = notebook.read_text()
+    notebook.write_text(whole + "\n# %%\nraise ValueError('planted')\n")
+    try:
+        done = layergeom("book", "--profile", "smoke", cwd=checkout)
+    finally:
+        notebook.write_text(whole)
+    assert done.status == 1
+    assert "readout/masking failed for smoke-pythia: ValueError: planted" in done.err
+    assert "Traceback" not in done.err
+    assert "planted" not in "".join(
+        p.read_text() for p in (checkout / "_build" / "pages").rglob("*.ipynb")
+    )
+
+
+def test_a_misspelt_profile_key_names_the_nearest(checkout: Path) -> None:
+    (checkout / "profiles" / "typo.yml").write_text("model: [x]\nnotebooks: [readout/masking]\n")
+    done = layergeom("book", "--profile", "typo", cwd=checkout)
+    (checkout / "profiles" / "typo.yml").unlink()
+    assert done.status == 2
+    assert "models" in done.err
