@@ -123,10 +123,11 @@ def subspace_pga_levels(
     columns = np.ascontiguousarray(centred.T)
     scores = directions.T @ columns
 
-    references: dict[int, ReferenceRanks] = {}
-    for level in levels:
+    def reference(level: int) -> ReferenceRanks:
         removed = columns - directions[:, :level] @ scores[:level]
-        references[level] = reference_ranks(snapped_cosine_distances(removed))
+        return reference_ranks(snapped_cosine_distances(removed))
+
+    references = dict(zip(levels, map_threads(reference, levels), strict=True))
 
     def correlations(bases: Float[np.ndarray, "chunk width k"]) -> Float[np.ndarray, "chunk lv"]:
         # One large product for the whole chunk instead of one small product each.

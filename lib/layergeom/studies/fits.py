@@ -127,6 +127,10 @@ class FitsStudy:
         )
         return BlockUpdate(block, fits, fits.table("tokens"), kl.table("kl"))
 
+    def in_full(self, name: str) -> bool:
+        """Whether a class has energies and is replaced: a baseline only if asked for alone."""
+        return name not in BASELINES or len(self.classes) == 1
+
     def undertrained(self) -> list[int]:
         """Blocks whose ``mlp`` ended above one linear map on its held-out part."""
         return [
@@ -215,10 +219,11 @@ class FitsStudy:
             for reading in READINGS:
                 found = alignment(query, query_above, t, reading)
                 columns |= {f"{key}_{reading}": value for key, value in found.items()}
-                shares = dominant_subspace_energy(query, query_above, t, sequences, reading)
-                kept[f"inside_{reading}_{name}"] = shares.inside
-                kept[f"total_{reading}_{name}"] = shares.total
-            if name not in BASELINES or len(self.classes) == 1:
+                if self.in_full(name):
+                    shares = dominant_subspace_energy(query, query_above, t, sequences, reading)
+                    kept[f"inside_{reading}_{name}"] = shares.inside
+                    kept[f"total_{reading}_{name}"] = shares.total
+            if self.in_full(name):
                 kept[f"predicted_{name}"] = t
             return pd.DataFrame(columns), kept
 
@@ -240,7 +245,7 @@ class FitsStudy:
         sequences, offsets = np.divmod(index, positions)
         replacements = {}
         for name in self.classes:
-            if f"predicted_{name}.safetensors" not in fits.checksums:
+            if not self.in_full(name):
                 continue
             # Skipped positions keep the model's own outputs.
             replaced = own.copy()

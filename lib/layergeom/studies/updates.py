@@ -86,6 +86,8 @@ class UpdatesStudy:
             for column in tokens.columns
             if column not in ("class", "sequence", "position")
         }
+        if not self.fits.in_full(name):
+            return found
         dim = self.settings.sizes.subspace_dim
         for reading in READINGS:
             energy = update.energy(name, reading)
@@ -95,12 +97,11 @@ class UpdatesStudy:
             for part, values in zip(PARTS, shares, strict=True):
                 found[f"energy_{part}_{reading}"] = _interval(values)
         kl = update.kl[update.kl["class"] == name]
-        if len(kl):
-            where = kl["sequence"].to_numpy()
-            nats = kl["kl"].to_numpy()
-            error = tokens["rel_err_state"].to_numpy()[: len(nats)]
-            found["kl"] = median_estimate(nats, where, replaced)
-            found["spearman_relerr_kl"] = spearman_estimate(error, nats, where, replaced)
+        where = kl["sequence"].to_numpy()
+        nats = kl["kl"].to_numpy()
+        error = tokens["rel_err_state"].to_numpy()[: len(nats)]
+        found["kl"] = median_estimate(nats, where, replaced)
+        found["spearman_relerr_kl"] = spearman_estimate(error, nats, where, replaced)
         return found
 
 
