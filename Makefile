@@ -28,10 +28,10 @@ clean:
 
 .venv/.book: pyproject.toml constraints.txt | .venv/bin/python
 	@echo "Installing layergeom into .venv (a few minutes the first time) ..."
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
 	@touch $@
 
 .venv/.test: .venv/.book
 	@echo "Installing the test tools into .venv ..."
-	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
 	@touch $@
