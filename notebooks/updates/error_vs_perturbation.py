@@ -70,6 +70,7 @@ for key, block in zip("abc", picked, strict=True):
     )
     row = rho[rho["block"] == block].iloc[0]
     axis.set_title(rf"block {block}: $\rho$ = {row['value']:.2f}")
+    report.few_log_ticks(axis.xaxis)
     axis.set_xlabel("relative error |r| / |h'|")
 axes["a"].set_ylabel("KL (nats)")
 axes["d"].axhline(0.7, color=report.GREY, linestyle=":", linewidth=1)

@@ -4,6 +4,7 @@ from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 #: Okabe and Ito's palette: distinct to colour-blind readers, and in grey.
 INK = "#222222"
@@ -87,6 +88,17 @@ def point(axis: Any, x: float, row: pd.Series, colour: str, label: str) -> None:
     spread = [[row["z"] - row["ci_low"]], [row["ci_high"] - row["z"]]]
     axis.errorbar([x], [row["z"]], yerr=spread, color=colour, marker="D", linewidth=1.2)
     label_end(axis, x, row["z"], label, colour)
+
+
+def few_log_ticks(axis: Any) -> None:
+    """Plain numbers at 1 and 3 of each decade: within one decade the default labels collide.
+
+    Args:
+        axis: the logarithmic x or y axis of a panel.
+    """
+    axis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def layer_axis(axis: Any, depth: int) -> None:
