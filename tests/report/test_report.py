@@ -78,3 +78,16 @@ def test_labels_at_the_same_height_are_moved_apart() -> None:
     heights = [text.xyann[1] for text in axis.texts]
     plt.close(figure)
     assert abs(heights[0] - heights[1]) > 5
+
+
+@pytest.mark.parametrize("span", [(0.1, 0.4), (0.15, 0.62), (0.004, 0.7), (1e-5, 10.0)])
+def test_a_narrow_logarithmic_axis_has_one_to_three_labels(span: tuple[float, float]) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, axis = plt.subplots()
+    axis.loglog(span, [1, 2])
+    axis.set_xlim(span)
+    report.few_log_ticks(axis.xaxis)
+    shown = [tick for tick in axis.get_xticks() if span[0] <= tick <= span[1]]
+    plt.close(figure)
+    assert 1 <= len(shown) <= 3

@@ -1,10 +1,11 @@
 """One style for every figure, and the idioms that the figures share."""
 
+import math
 from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 #: Okabe and Ito's palette: distinct to colour-blind readers, and in grey.
 INK = "#222222"
@@ -91,12 +92,16 @@ def point(axis: Any, x: float, row: pd.Series, colour: str, label: str) -> None:
 
 
 def few_log_ticks(axis: Any) -> None:
-    """Plain numbers at 1 and 3 of each decade: within one decade the default labels collide.
+    """Three round numbers at most: in a narrow panel the default labels collide.
 
     Args:
-        axis: the logarithmic x or y axis of a panel.
+        axis: the logarithmic x or y axis of a panel, after its data is drawn.
     """
-    axis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+    low, high = axis.get_view_interval()
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    rounds = [m * 10.0**d for d in decades for m in (1, 2, 3, 5) if low <= m * 10.0**d <= high]
+    step = max(1, math.ceil(len(rounds) / 3))
+    axis.set_major_locator(FixedLocator(rounds[::step]))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
 
