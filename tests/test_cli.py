@@ -116,7 +116,10 @@ USAGE = {
         "default, smoke",
     ),
     "unknown profile": (["book", "--profile", "ofline"], "Did you mean 'offline'?"),
-    "missing text": (["pga", "--model", "smoke-pythia", "--text", "no-such.txt"], "no-such.txt"),
+    "missing text": (
+        ["pga", "--model", "smoke-pythia", "--text", "no-such.txt"],
+        "there is no text file no-such.txt",
+    ),
     "k as wide as the model": (
         ["pga", "--model", "smoke-pythia", "--readout-dim", "32"],
         "between 1 and 31",
@@ -180,3 +183,22 @@ def test_help_shows_examples() -> None:
         done = layergeom(command, "--help", cwd=ROOT)
         assert done.status == 0
         assert "Example: layergeom" in done.out
+
+
+def test_a_text_that_cannot_be_read_is_said_before_a_model_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "binary.txt").write_bytes(bytes([0, 159, 146, 150]))
+    done = layergeom(
+        *("pga", "--model", "smoke-pythia", "--text", str(tmp_path / "binary.txt")), cwd=ROOT
+    )
+    assert done.status == 2
+    assert "is not UTF-8 text (byte 1)" in done.err
+    assert "Loading" not in done.err
+    assert "Training" not in done.err
+
+
+def test_numbers_out_of_range_are_refused_at_once() -> None:
+    for option, value in (("--readout-dim", "-5"), ("--seed", str(10**22)), ("--tokens", "1")):
+        done = layergeom("pga", "--model", "smoke-pythia", option, value, cwd=ROOT)
+        assert done.status == 2
+        assert option in done.err
+        assert "Loading" not in done.err

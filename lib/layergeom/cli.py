@@ -30,7 +30,9 @@ Model = Annotated[
 Text = Annotated[
     str, typer.Option("--text", help="Path of a text file; the embedded corpus if left out.")
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of every random choice.")]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of every random choice.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 SaveArrays = Annotated[
     Path | None,
@@ -45,7 +47,7 @@ def pga(
     tokens: Annotated[int, typer.Option(min=3, help="Tokens a sample.")] = 600,
     samples: Annotated[int, typer.Option(min=1, help="Disjoint samples of tokens.")] = 1,
     readout_dim: Annotated[
-        int | None, typer.Option(help="Readout dimension k; 100 or d/4 if left out.")
+        int | None, typer.Option(min=1, help="Readout dimension k; 100 or d/4 if left out.")
     ] = None,
     ccr: Annotated[int, typer.Option(min=0, help="Principal components removed.")] = 1,
     seed: Seed = 0,
@@ -73,7 +75,14 @@ def pga(
 @app.command()
 def updates(
     model: Model,
-    map_: Annotated[str, typer.Option("--map", help="Class of tokenwise map.")] = "orthogonal",
+    map_: Annotated[
+        str,
+        typer.Option(
+            "--map",
+            help="diagonal, orthogonal, low_rank, identity_low_rank or mlp; or a baseline: "
+            "identity, mean_update or global_linear.",
+        ),
+    ] = "orthogonal",
     text: Text = "wikipedia-sample",
     tokens: Annotated[int, typer.Option(min=8, help="Query tokens.")] = 1024,
     neighbours: Annotated[int, typer.Option(min=1, help="Neighbours of a local fit, K.")] = 64,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from layergeom.corpora.documents import Corpus, Document, held_out, read_text_corpus
-from layergeom.errors import unknown
+from layergeom.errors import UsageError, unknown
 
 CORPORA = ("wikipedia-sample",)
 
@@ -20,6 +20,8 @@ def load_corpus(name: str) -> Corpus:
         return wikipedia_sample()
     if Path(name).exists():
         return read_text_corpus(Path(name))
+    if Path(name).suffix or len(Path(name).parts) > 1:
+        raise UsageError(f"there is no text file {name}.")
     raise unknown("corpus", name, list(CORPORA), " Or give the path of a text file.")
 
 

@@ -148,7 +148,8 @@ def spread_tokens(
     if samples * count > available:
         raise UsageError(
             f"{samples} samples of {count} tokens need {samples * count} tokens, and the "
-            f"{sequences} sequences have {available} after the first {skip_positions} positions."
+            f"{sequences} sequences have {available} after the first {skip_positions} positions. "
+            "Ask for fewer, give a longer text, or take the sizes 'smoke' for a tiny model."
         )
     # The sequences are visited in one random order, over and over, each time at another of their
     # positions: any run of visits sees every sequence equally often, give or take one.

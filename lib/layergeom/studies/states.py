@@ -34,8 +34,13 @@ class Session:
     @cached_property
     def corpus(self) -> Corpus:
         """The text; only its held-out documents for a model that was trained on it here."""
-        corpus = load_corpus(self.settings.corpus)
+        corpus = self.corpus_as_given
         return held_out(corpus) if self.files.trained_on == self.settings.corpus else corpus
+
+    @cached_property
+    def corpus_as_given(self) -> Corpus:
+        """The text as the settings name it."""
+        return load_corpus(self.settings.corpus)
 
     @cached_property
     def model(self) -> "LanguageModel":
@@ -59,7 +64,9 @@ class Session:
 
     def _states_inputs(self) -> dict[str, Any]:
         sizes = self.settings.sizes
+        corpus = self.corpus_as_given  # first: a bad text is said before a model is fetched
         return {
+            "corpus_as_given": corpus.name,
             "model": self.files.name,
             "revision": self.files.revision,
             "weights": self.files.weights_hash,
