@@ -16,8 +16,9 @@ from layergeom.geometry.errors import GeometryError
 from layergeom.geometry.ranks import ReferenceRanks, reference_ranks, spearman_to_reference
 from layergeom.geometry.threads import map_threads
 
-#: Subspaces projected on in one product; the same whatever the number of threads.
-_CHUNK = 8
+#: Subspaces projected on in one product: few, so that the last chunk leaves no thread idle for
+#: long; the same whatever the number of threads.
+_CHUNK = 4
 #: Correlations that agree to this differ by rounding only.
 _NO_SPREAD = 1e-12
 
