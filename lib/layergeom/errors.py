@@ -13,6 +13,10 @@ class UsageError(LayergeomError):
     exit_status = 2
 
 
+class NotMeasurableError(UsageError):
+    """A result that cannot exist for this model or text; a book marks its page as missing."""
+
+
 def unknown(kind: str, name: str, known: list[str], hint: str = "") -> UsageError:
     """The error for a name that is not known, with those that are."""
     from difflib import get_close_matches

@@ -43,6 +43,7 @@ class ModelEntry(_Frozen):
     """One model of the catalogue."""
 
     title: str
+    family: str
     bos: bool
     licence: str
     source: Annotated[WheelSource | TrainedSource, Field(discriminator="kind")]

@@ -60,7 +60,7 @@ def display_name(model: str) -> str:
     return model
 
 
-def resolve(model: str) -> ModelFiles:
+def resolve(model: str, revision: str = "") -> ModelFiles:
     """Find, fetch or train a model by catalogue name, local folder or hub id.
 
     Raises:

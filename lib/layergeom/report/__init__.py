@@ -2,7 +2,9 @@
 
 from layergeom.report.provenance import provenance
 from layergeom.report.publish import (
+    ACROSS,
     publish_figure,
+    publish_table,
     show_notice,
     show_notices,
     show_table,
@@ -26,6 +28,7 @@ from layergeom.report.style import (
 )
 
 __all__ = [
+    "ACROSS",
     "BLUE",
     "GREEN",
     "GREY",
@@ -39,6 +42,7 @@ __all__ = [
     "point",
     "provenance",
     "publish_figure",
+    "publish_table",
     "show_notice",
     "show_notices",
     "show_table",

@@ -13,6 +13,9 @@ from IPython.display import Markdown, display
 
 from layergeom.files import make_folder, whole_file, write_text
 
+#: In place of a model's name, on pages that compare several.
+ACROSS = "all models"
+
 #: Key under which an output carries what its page needs to know.
 METADATA = "layergeom"
 
@@ -63,11 +66,41 @@ def publish_figure(
     plt.close(figure)
     _write_data(target, data, provenance)
     svg = target.with_name(f"{target.name}.svg").read_text(encoding="utf-8")
-    page = {"caption": caption, "alt": alt, "files": target.name}
+    page = {"kind": "figure", "caption": caption, "alt": alt}
     display(
         {"image/svg+xml": svg, "text/plain": alt},
         raw=True,
         metadata={METADATA: page, "image/svg+xml": {"alt": alt}},
+    )
+
+
+def publish_table(
+    data: pd.DataFrame,
+    shown: pd.DataFrame,
+    *,
+    name: str,
+    model: str,
+    caption: str,
+    provenance: Mapping[str, Any],
+    folder: str,
+) -> None:
+    """Write a table's data as CSV and its provenance, and show a rounded form of it.
+
+    Args:
+        data: every number behind the table, in full.
+        shown: what the page shows; text cells stay as they are.
+        name: the notebook's name.
+        model: the model's name, or ``ACROSS``.
+        caption: printed above the table.
+        provenance: from ``provenance``.
+        folder: where the files go.
+    """
+    target = make_folder(Path(folder)) / f"{name}--{slug(model)}"
+    _write_data(target, data, provenance)
+    display(
+        {"text/markdown": _markdown(shown), "text/plain": caption},
+        raw=True,
+        metadata={METADATA: {"kind": "table", "caption": caption}},
     )
 
 
@@ -81,10 +114,14 @@ def _write_data(target: Path, data: pd.DataFrame, provenance: Mapping[str, Any])
 
 def show_table(table: pd.DataFrame) -> None:
     """Show a table as Markdown, so that the page renders it in its own style."""
+    display(Markdown(_markdown(table)))
+
+
+def _markdown(table: pd.DataFrame) -> str:
     header = "| " + " | ".join(map(str, table.columns)) + " |"
     rule = "| " + " | ".join("---" for _ in table.columns) + " |"
     rows = ["| " + " | ".join(_cell(value) for value in row) + " |" for row in table.to_numpy()]
-    display(Markdown("\n".join([header, rule, *rows])))
+    return "\n".join([header, rule, *rows])
 
 
 def _cell(value: object) -> str:

@@ -91,6 +91,8 @@ class Settings:
         metric: distance between states when neighbours are chosen.
         exclude_same_token: whether neighbours must have another token id than the query; in
             layer 0 a token's own copies make its fit trivially exact.
+        revision: a checkpoint or hub revision of the model, such as ``step64``; empty for the
+            model as it stands.
     """
 
     model: str
@@ -100,6 +102,7 @@ class Settings:
     readout_dim: int | None = None
     metric: Metric = "euclidean"
     exclude_same_token: bool = False
+    revision: str = ""
 
 
 def generator(seed: int, purpose: str) -> np.random.Generator:

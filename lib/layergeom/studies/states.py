@@ -29,7 +29,7 @@ class Session:
     @cached_property
     def files(self) -> ModelFiles:
         """The model's verified files."""
-        return resolve(self.settings.model)
+        return resolve(self.settings.model, self.settings.revision)
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -108,6 +108,7 @@ class Session:
             "depth": model.depth,
             "width": model.width,
             "vocabulary": len(arrays["unembedding"]),
+            "model_type": model.network.config.model_type,
             "contract_error": captured.contract_error,
             "loss": captured.loss,
             "bos": model.bos_id(),
