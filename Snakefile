@@ -1,5 +1,6 @@
-# What a profile's book is made of: one measurement a model, one page a (notebook, model), one book.
-# `layergeom book` runs this; on a cluster, use Snakemake's own executors.
+# What a profile's book is made of: one measurement a model and one of what compares them, one page a
+# (notebook, model) or a comparison, one book. `layergeom book` runs this; on a cluster, use
+# Snakemake's own executors.
 
 import shlex
 import sys
@@ -7,9 +8,9 @@ from pathlib import Path
 
 from layergeom.book import page_folder
 from layergeom.models.sources import display_name
-from layergeom.notebooks import output_path
+from layergeom.notebooks import notebook_scope, output_path
 from layergeom.profiles import read_profile
-from layergeom.report.publish import slug
+from layergeom.report.publish import ACROSS, slug
 
 PROFILE = config.get("profile", "offline")
 ROOT = Path(workflow.basedir)
@@ -20,20 +21,30 @@ LAYERGEOM = f"{shlex.quote(sys.executable)} -m layergeom"
 LIB = [str(p) for p in sorted((ROOT / "lib").rglob("*")) if p.suffix in (".py", ".yml")]
 SPINE = [str(p) for p in sorted((ROOT / "book").rglob("*")) if p.is_file()]
 
-MODELS = {slug(display_name(model)): model for model in CHOSEN.models}
+MODELS = {slug(display_name(model)): model for model in CHOSEN.every_model}
+SCOPES = {name: notebook_scope(ROOT, name) for name in CHOSEN.notebooks}
+PER_MODEL = [name for name, scope in SCOPES.items() if scope == "per model"]
+COMPARING = [name for name, scope in SCOPES.items() if scope == "across"]
+MEASURED = f"_build/measured/{PROFILE}"
+EVERY_MODEL = " ".join(map(shlex.quote, CHOSEN.every_model))
 
 
-def page(notebook, model):
-    return str(output_path(page_folder(PROFILE), notebook, model))
+def page(notebook, subject):
+    return str(output_path(page_folder(PROFILE), notebook, subject))
 
 
 wildcard_constraints:
     model="[A-Za-z0-9._-]+",
 
 
+# The comparison's page has a name of the same form.
+ruleorder: comparison > page
+
+
 rule book:
     input:
-        pages=[page(n, m) for n in CHOSEN.notebooks for m in CHOSEN.models],
+        pages=[page(n, m) for n in PER_MODEL for m in MODELS],
+        comparisons=[page(n, ACROSS) for n in COMPARING],
         spine=SPINE + ["_config.yml", "_toc.yml"],
         profile=f"profiles/{PROFILE}.yml",
         lib=LIB,
@@ -51,20 +62,33 @@ rule measure:
         profile=f"profiles/{PROFILE}.yml",
         lib=LIB,
     output:
-        f"_build/measured/{PROFILE}/{{model}}",
+        f"{MEASURED}/{{model}}",
     threads: workflow.cores
     params:
         profile=PROFILE,
         model=lambda wildcards: MODELS[wildcards.model],
     shell:
         "LAYERGEOM_THREADS={threads} OMP_NUM_THREADS={threads} "
-        "{LAYERGEOM} measure {params.profile:q} {params.model:q} {output:q}"
+        "{LAYERGEOM} measure {params.profile:q} {output:q} {params.model:q}"
+
+
+rule compare:
+    input:
+        [f"{MEASURED}/{model}" for model in MODELS],
+    output:
+        f"{MEASURED}/.across",
+    threads: workflow.cores
+    params:
+        profile=PROFILE,
+    shell:
+        "LAYERGEOM_THREADS={threads} OMP_NUM_THREADS={threads} "
+        "{LAYERGEOM} measure --across {params.profile:q} {output:q} {EVERY_MODEL}"
 
 
 rule page:
     input:
         notebook="notebooks/{section}/{notebook}.py",
-        measured=f"_build/measured/{PROFILE}/{{model}}",
+        measured=f"{MEASURED}/{{model}}",
         lib=LIB,
     output:
         str(page_folder(PROFILE) / "{section}" / "{notebook}--{model}.ipynb"),
@@ -75,3 +99,18 @@ rule page:
     shell:
         "LAYERGEOM_THREADS={threads} OMP_NUM_THREADS={threads} "
         "{LAYERGEOM} page {params.profile:q} {wildcards.section}/{wildcards.notebook} {params.model:q}"
+
+
+rule comparison:
+    input:
+        notebook="notebooks/{section}/{notebook}.py",
+        measured=f"{MEASURED}/.across",
+        lib=LIB,
+    output:
+        str(page_folder(PROFILE) / "{section}" / f"{{notebook}}--{slug(ACROSS)}.ipynb"),
+    threads: 1
+    params:
+        profile=PROFILE,
+    shell:
+        "LAYERGEOM_THREADS={threads} OMP_NUM_THREADS={threads} "
+        "{LAYERGEOM} page {params.profile:q} {wildcards.section}/{wildcards.notebook} {EVERY_MODEL}"

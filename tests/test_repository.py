@@ -45,7 +45,7 @@ def test_a_notebook_has_one_parameters_cell_of_typed_commented_defaults(path: Pa
     tagged = [c for c in jupytext.read(path).cells if "parameters" in c.metadata.get("tags", [])]
     assert len(tagged) == 1
     for line in tagged[0].source.splitlines():
-        assert re.fullmatch(r"\w+: (str|int|float) = \S.*  # \S.*", line), line
+        assert re.fullmatch(r"\w+: (str|int|float|list) = \S.*  # \S.*", line), line
 
 
 def test_the_committed_table_of_contents_names_files_that_exist() -> None:

@@ -5,18 +5,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from layergeom.errors import LayergeomError
 from layergeom.files import lock, make_folder
-from layergeom.models.sources import display_name
-from layergeom.notebooks import output_path
-from layergeom.profiles import Profile, read_profile
+from layergeom.profiles import read_profile
 from layergeom.progress import say
-from layergeom.report.publish import slug
 from layergeom.scan import scan_pages
+from layergeom.staging import stage
 
 
 def page_folder(profile: str) -> Path:
@@ -72,7 +67,7 @@ def bind(root: Path, profile_name: str) -> Path:
     staging = root / "_build" / "book"
     shutil.rmtree(staging, ignore_errors=True)
     make_folder(staging)
-    _stage(root, profile_name, profile, staging)
+    stage(root, root / page_folder(profile_name), profile, staging)
     html = root / "_build" / "html"
     say("Building the book with Jupyter Book ...")
     shutil.rmtree(html, ignore_errors=True)
@@ -96,30 +91,3 @@ def _complaints(log: Path) -> str:
     text = re.sub(r"\x1b\[[0-9;]*m", "", log.read_text(encoding="utf-8"))
     lines = [line for line in text.splitlines() if re.search(r"WARNING|ERROR|Error:", line)]
     return lines[0] if lines else (text.strip().splitlines() or ["no output"])[-1]
-
-
-def _stage(root: Path, name: str, profile: Profile, staging: Path) -> None:
-    shutil.copy(root / "_config.yml", staging)
-    shutil.copytree(root / "book", staging / "book")
-    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
-    pages: dict[str, list[dict[str, str]]] = {}
-    for notebook in profile.notebooks:
-        section = notebook.split("/")[0]
-        for model in profile.models:
-            page = output_path(root / page_folder(name), notebook, model)
-            target = make_folder(staging / "pages" / section)
-            label = f"{notebook.split('/')[-1]}--{slug(display_name(model))}"
-            for path in sorted(page.parent.glob(f"{label}.*")):
-                shutil.copy(path, target)
-            pages.setdefault(section, []).append({"file": f"pages/{section}/{label}"})
-    _insert_pages(toc, pages)
-    (staging / "_toc.yml").write_text(yaml.safe_dump(toc, sort_keys=False), encoding="utf-8")
-
-
-def _insert_pages(toc: dict[str, Any], pages: dict[str, list[dict[str, str]]]) -> None:
-    """Put each section's pages under its chapter of the spine, ``book/<section>``."""
-    for part in toc["parts"]:
-        for chapter in part["chapters"]:
-            section = chapter["file"].removeprefix("book/")
-            if section in pages:
-                chapter["sections"] = pages[section]

@@ -123,7 +123,14 @@ def updates(
 @app.command()
 def run(
     notebook: Annotated[str, typer.Argument(help="Such as readout/pga_by_layer.")],
-    model: Model,
+    models: Annotated[
+        list[str],
+        typer.Option(
+            "--model",
+            help="Catalogue name, hub id or local folder; several times for a notebook that "
+            "compares models.",
+        ),
+    ],
     parameter: Annotated[
         list[str] | None, typer.Option("-p", help="name=value; may be given several times.")
     ] = None,
@@ -131,20 +138,22 @@ def run(
         Path, typer.Option(help="Folder for the page, its figure and its data.")
     ] = Path("_build/pages/direct"),
 ) -> None:
-    """Run one notebook for one model and leave its page, figure and data.
+    """Run one notebook and leave its page, figure and data.
 
     Example: layergeom run readout/pga_by_layer --model smollm2-135m -p seed=1
     """
-    from layergeom.notebooks import read_notebook, run_notebook, typed_parameters
+    from layergeom.notebooks import read_notebook, run_notebook, subject, typed_parameters
     from layergeom.paths import project_root
     from layergeom.progress import say
 
     root = project_root()
-    book = read_notebook(root, notebook)
-    parameters = typed_parameters(book, {**_pairs(parameter or []), "model": model})
-    _prepare(book.studies, book.parameters, parameters)
-    say(f"Running {book.name} for {model} ...")
-    page = run_notebook(root, book, parameters, root / output)
+    text = read_notebook(root, notebook)
+    about = subject(models, text.scope)
+    chosen = {"models": ",".join(models)} if text.scope == "across" else {"model": models[0]}
+    parameters = typed_parameters(text, {**_pairs(parameter or []), **chosen})
+    _prepare(text.studies, text.parameters, parameters, models)
+    say(f"Running {text.name} for {about} ...")
+    page = run_notebook(root, text, parameters, root / output)
     say(f"Page, figure and data: {page.parent}/{page.stem}.*")
 
 
@@ -152,6 +161,13 @@ def run(
 def book(
     profile: Annotated[str, typer.Option(help="A file of profiles/, without .yml.")] = "offline",
     cores: Annotated[int, typer.Option(min=0, help="Cores to use; 0 for all.")] = 0,
+    accept_gemma_terms: Annotated[
+        bool,
+        typer.Option(
+            "--accept-gemma-terms",
+            help="You have read and accept https://ai.google.dev/gemma/terms.",
+        ),
+    ] = False,
 ) -> None:
     """Measure, run the notebooks and build the book of a profile, resuming what is there.
 
@@ -160,44 +176,108 @@ def book(
     from layergeom.book import build
     from layergeom.geometry.threads import thread_count
     from layergeom.paths import project_root
+    from layergeom.profiles import read_profile
 
-    index = build(project_root(), profile, cores or thread_count())
+    root = project_root()
+    read_profile(root, profile).accept(*(["gemma"] if accept_gemma_terms else []))
+    index = build(root, profile, cores or thread_count())
     print(f"The book is at {index}")
 
 
+@app.command()
+def claims(
+    profile: Annotated[str, typer.Option(help="A file of profiles/, without .yml.")] = "offline",
+    as_json: AsJson = False,
+) -> None:
+    """The ledger: what becomes of every claim of both papers on a profile's models.
+
+    Stored results are read, and what is missing is measured first.
+
+    Example: layergeom claims --profile smoke --json
+    """
+    from layergeom import claims as ledger
+    from layergeom.direct import plain
+    from layergeom.paths import project_root
+    from layergeom.profiles import read_profile
+    from layergeom.studies import Session
+
+    chosen = read_profile(project_root(), profile)
+    chosen.accept()
+    results = ledger.gather_all([Session(chosen.settings(m)) for m in chosen.every_model])
+    entries = ledger.ledger(results)
+    if as_json:
+        report = {"profile": profile, **ledger.as_json(entries, results.models)}
+        print(json.dumps(plain(report), indent=1, allow_nan=False, ensure_ascii=False))
+        return
+    print(ledger.as_text(entries))
+    print("\n".join(filter(None, ["", ledger.summary(entries), ledger.outsiders(results.models)])))
+
+
 @app.command(hidden=True)
-def measure(profile: str, model: str, stamp: Path) -> None:
-    """Compute the studies that a profile's notebooks read, for one model (a workflow step)."""
+def measure(
+    profile: str,
+    stamp: Path,
+    models: list[str],
+    across: Annotated[bool, typer.Option("--across", help="What compares the models.")] = False,
+) -> None:
+    """Compute the studies that a profile's notebooks read (a workflow step)."""
+    from layergeom.errors import NotMeasurableError
     from layergeom.files import write_text
     from layergeom.notebooks import read_notebook
     from layergeom.paths import project_root
     from layergeom.profiles import read_profile
+    from layergeom.progress import say
     from layergeom.studies import Session
-    from layergeom.studies.prepare import prepare
+    from layergeom.studies.prepare import prepare, prepare_across
 
     root = project_root()
     chosen = read_profile(root, profile)
-    names = sorted({s for n in chosen.notebooks for s in read_notebook(root, n).studies})
-    session = Session(chosen.settings(model))
-    prepare(session, names)
-    write_text(stamp, f"{session.files.weights_hash}\n")
+    chosen.accept()
+    scope = "across" if across else "per model"
+    notebooks = [read_notebook(root, name) for name in chosen.notebooks]
+    names = sorted({s for n in notebooks if n.scope == scope for s in n.studies})
+    sessions = [Session(chosen.settings(model)) for model in models]
+    for name in names:
+        try:
+            prepare_across(sessions, [name]) if across else prepare(sessions[0], [name])
+        except NotMeasurableError as error:
+            # Its page will say so; the other pages do not depend on it.
+            say(f"Not measured ({name}, {', '.join(models)}): {error}")
+    write_text(stamp, "".join(f"{session.files.weights_hash}\n" for session in sessions))
 
 
 @app.command(hidden=True)
-def page(profile: str, notebook: str, model: str) -> None:
-    """Run one notebook of a profile for one model (a workflow step)."""
+def page(profile: str, notebook: str, models: list[str]) -> None:
+    """Run one notebook of a profile (a workflow step)."""
     from layergeom.book import page_folder
-    from layergeom.notebooks import read_notebook, run_notebook, typed_parameters
+    from layergeom.errors import NotMeasurableError
+    from layergeom.notebooks import (
+        publish_missing,
+        read_notebook,
+        run_notebook,
+        subject,
+        typed_parameters,
+    )
     from layergeom.paths import project_root
     from layergeom.profiles import read_profile
     from layergeom.progress import say
 
     root = project_root()
     chosen = read_profile(root, profile)
+    chosen.accept()
     text = read_notebook(root, notebook)
-    say(f"Running {notebook} for {model} ...")
-    parameters = typed_parameters(text, chosen.parameters(model))
-    run_notebook(root, text, parameters, root / page_folder(profile))
+    about = subject(models, text.scope)
+    say(f"Running {notebook} for {about} ...")
+    given = chosen.parameters(models, text.scope)
+    if "notebooks" in text.parameters:
+        given["notebooks"] = ",".join(chosen.notebooks)  # to link to their pages
+    parameters = typed_parameters(text, given)
+    folder = root / page_folder(profile)
+    try:
+        run_notebook(root, text, parameters, folder)
+    except NotMeasurableError as error:
+        say(f"{notebook} is missing for {about}: {error}")
+        publish_missing(text, parameters, str(error), folder)
 
 
 @app.command(hidden=True)
@@ -209,22 +289,32 @@ def bind(profile: str) -> None:
     bind_book(project_root(), profile)
 
 
-def _prepare(studies: tuple[str, ...], declared: Any, parameters: dict[str, Any]) -> None:
+def _prepare(
+    studies: tuple[str, ...], declared: Any, parameters: dict[str, Any], models: list[str]
+) -> None:
     """Compute what a notebook reads before it runs, so that progress shows on the terminal."""
     import ast
 
     from layergeom.studies import Session, Settings, named_sizes
-    from layergeom.studies.prepare import prepare
+    from layergeom.studies.prepare import prepare, prepare_across
 
     values = {name: ast.literal_eval(p.default) for name, p in declared.items()} | parameters
-    settings = Settings(
-        values["model"],
-        values["corpus"],
-        named_sizes(values["sizes"]),
-        values["seed"],
-        values.get("readout_dim") or None,
-    )
-    prepare(Session(settings), studies)
+    sessions = [
+        Session(
+            Settings(
+                model,
+                values["corpus"],
+                named_sizes(values["sizes"]),
+                values["seed"],
+                values.get("readout_dim") or None,
+            )
+        )
+        for model in models
+    ]
+    if "models" in values:
+        prepare_across(sessions, studies)
+    else:
+        prepare(sessions[0], studies)
 
 
 def _pairs(given: list[str]) -> dict[str, str]:

@@ -1,24 +1,32 @@
-"""Run a notebook once for a model: convert, check the parameters, execute, verify, publish."""
+"""Run a notebook for a model or several: convert, check, execute, verify, publish."""
 
+import glob
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jupytext
 import papermill
 from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
 
-from layergeom.errors import LayergeomError, UsageError, unknown
+from layergeom.errors import LayergeomError, NotMeasurableError, UsageError, unknown
 from layergeom.files import lock, make_folder, scratch_folder
 from layergeom.models.sources import display_name
-from layergeom.pages import make_page, verify_executed
-from layergeom.report.publish import slug
+from layergeom.pages import make_page, missing_page, page_label, verify_executed
+from layergeom.report.publish import ACROSS
 
-_TYPES = {"str": str, "int": int, "float": float}
+Scope = Literal["per model", "across"]
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+_TYPES = {"str": str, "int": int, "float": float, "list": _names}
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,7 @@ class Notebook:
         name: section and name, such as ``readout/pga_by_layer``.
         path: the file.
         content: as a notebook, before execution.
+        scope: whether it measures one model or compares several.
         parameters: by name.
         studies: the studies whose results it reads.
     """
@@ -53,8 +62,19 @@ class Notebook:
     name: str
     path: Path
     content: NotebookNode
+    scope: Scope
     parameters: Mapping[str, Parameter]
     studies: tuple[str, ...]
+
+    @property
+    def question(self) -> str:
+        """The notebook's title."""
+        return str(self.content.cells[0].source).partition("\n")[0].removeprefix("# ")
+
+    @property
+    def context(self) -> str:
+        """The sentences under the title."""
+        return str(self.content.cells[0].source).partition("\n")[2].strip()
 
 
 def notebook_names(root: Path) -> list[str]:
@@ -82,9 +102,23 @@ def read_notebook(root: Path, name: str) -> Notebook:
         name=name,
         path=path,
         content=content,
+        scope=_scope(content, path),
         parameters=_parameters(content),
         studies=tuple(options.get("studies", ())),
     )
+
+
+def notebook_scope(root: Path, name: str) -> Scope:
+    """Whether a notebook measures one model or compares several, from its header alone."""
+    path = root / "notebooks" / f"{name}.py"
+    return _scope(jupytext.read(path), path)
+
+
+def _scope(content: NotebookNode, path: Path) -> Scope:
+    scope = content.metadata.get("layergeom", {}).get("scope", "per model")
+    if scope == "per model" or scope == "across":
+        return scope  # type: ignore[no-any-return]
+    raise UsageError(f"{path}: its scope is {scope!r}; it must be 'per model' or 'across'.")
 
 
 def _parameters(content: NotebookNode) -> dict[str, Parameter]:
@@ -122,9 +156,22 @@ def typed_parameters(notebook: Notebook, given: Mapping[str, str]) -> dict[str, 
     return typed
 
 
-def output_path(folder: Path, notebook: str, model: str) -> Path:
-    """Where a notebook's page for a model goes."""
-    return folder / f"{notebook}--{slug(display_name(model))}.ipynb"
+def subject(models: Sequence[str], scope: Scope) -> str:
+    """What a page is about, as its title and file names say it: a model, or all of them.
+
+    Raises:
+        UsageError: several models for a notebook that takes one.
+    """
+    if scope == "across":
+        return ACROSS
+    if len(models) != 1:
+        raise UsageError(f"this notebook takes one model, got {len(models)}: {', '.join(models)}.")
+    return display_name(models[0])
+
+
+def output_path(folder: Path, notebook: str, subject: str) -> Path:
+    """Where a notebook's page for a subject goes."""
+    return folder / Path(notebook).parent / f"{page_label(notebook, subject)}.ipynb"
 
 
 def run_notebook(
@@ -142,10 +189,11 @@ def run_notebook(
         The page, an executed notebook.
 
     Raises:
+        NotMeasurableError: what it shows cannot exist for this model or text.
         LayergeomError: the notebook failed, with its name and its error.
     """
-    model = str(parameters["model"])
-    target = output_path(folder, notebook.name, model)
+    about = _subject_of(notebook, parameters)
+    target = output_path(folder, notebook.name, about)
     with lock(target), scratch_folder(target) as temporary:
         source, executed = temporary / "source.ipynb", temporary / "executed.ipynb"
         beside = make_folder(temporary / "beside")
@@ -163,15 +211,42 @@ def run_notebook(
                 extra_arguments=["--log-level=CRITICAL"],
             )
         except PapermillExecutionError as error:
+            if error.ename == NotMeasurableError.__name__:
+                raise NotMeasurableError(error.evalue) from error
             raise LayergeomError(
-                f"{notebook.name} failed for {model}: {error.ename}: {error.evalue}\n"
+                f"{notebook.name} failed for {about}: {error.ename}: {error.evalue}\n"
                 f"The failing cell begins: {error.source.strip().splitlines()[0]}"
             ) from error
         content = jupytext.read(executed)
         verify_executed(content, notebook.name)
-        page = make_page(content, notebook.name, display_name(model), parameters, beside)
+        page = make_page(content, notebook.name, about, parameters, beside)
         jupytext.write(page, beside / target.name, fmt="ipynb")
-        # The page last: where it is, what it shows is there as well.
-        for path in sorted(beside.iterdir(), key=lambda p: p.suffix == ".ipynb"):
-            os.replace(path, target.parent / path.name)
+        _publish(beside, target)
     return target
+
+
+def publish_missing(
+    notebook: Notebook, parameters: Mapping[str, Any], reason: str, folder: Path
+) -> Path:
+    """A page that says why there is no result, in the place of the one that would show it."""
+    about = _subject_of(notebook, parameters)
+    target = output_path(folder, notebook.name, about)
+    with lock(target), scratch_folder(target) as temporary:
+        page = missing_page(notebook.content, notebook.name, about, reason)
+        jupytext.write(page, temporary / target.name, fmt="ipynb")
+        _publish(temporary, target)
+    return target
+
+
+def _subject_of(notebook: Notebook, parameters: Mapping[str, Any]) -> str:
+    models = parameters["models"] if notebook.scope == "across" else [parameters["model"]]
+    return subject([str(model) for model in models], notebook.scope)
+
+
+def _publish(made: Path, target: Path) -> None:
+    """Put a page and its files in place of earlier ones, the page last."""
+    for old in target.parent.glob(f"{glob.escape(target.stem)}.*"):
+        if not (made / old.name).exists():
+            old.unlink()
+    for path in sorted(made.iterdir(), key=lambda p: p.suffix == ".ipynb"):
+        os.replace(path, target.parent / path.name)

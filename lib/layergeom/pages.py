@@ -12,10 +12,11 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
 from layergeom.errors import LayergeomError
-from layergeom.report.publish import METADATA, slug
+from layergeom.report.publish import ACROSS, METADATA, slug
 
-#: Parameters that every page's command leaves out: they say where files go, not what is in them.
-_PLACES = {"folder"}
+#: Parameters that every page's command leaves out: they say where files go and what other pages
+#: there are, not what is in them.
+_PLACES = {"folder", "notebooks"}
 
 
 def verify_executed(content: NotebookNode, name: str) -> None:
@@ -38,14 +39,19 @@ def verify_executed(content: NotebookNode, name: str) -> None:
             raise LayergeomError(f"{name} stopped early: a cell never ran, beginning {first!r}.")
 
 
+def page_label(notebook: str, subject: str) -> str:
+    """A page's label and file name: the notebook's own name and what it is about."""
+    return f"{notebook.split('/')[-1]}--{slug(subject)}"
+
+
 def make_page(
     content: NotebookNode,
     name: str,
-    model: str,
+    subject: str,
     parameters: Mapping[str, Any],
     folder: Path,
 ) -> NotebookNode:
-    """A page with the model's name in title and label, captions, alt text and downloads.
+    """A page with its subject in title and label, captions, alt text and downloads.
 
     Whatever changes from run to run (times, random cell ids) is dropped: two builds of the same
     inputs give the same bytes.
@@ -53,56 +59,80 @@ def make_page(
     Args:
         content: the executed notebook.
         name: section and name of the notebook.
-        model: the model's name on pages.
+        subject: the model's name on pages, or that of all of them.
         parameters: what it was run with.
         folder: where its figure and data lie.
 
     Raises:
-        LayergeomError: it shows no figure.
+        LayergeomError: it publishes no figure or table, or more than one.
     """
     page = copy.deepcopy(content)
     page.cells = [c for c in page.cells if "injected-parameters" not in c.metadata.get("tags", [])]
-    label = f"{name.split('/')[-1]}--{slug(model)}"
-    figures = 0
+    label = page_label(name, subject)
+    published = 0
     for cell in page.cells:
         cell.metadata.pop("papermill", None)
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
-            figures += _finish_code_cell(cell, label)
-    if figures != 1:
-        raise LayergeomError(f"{name} shows {figures} figures; a page has one.")
-    _name_title(page, model, label)
+            published += _finish_code_cell(cell, label)
+    if published != 1:
+        raise LayergeomError(f"{name} shows {published} figures or tables; a page has one.")
+    _name_title(page, subject, label)
     page.cells.append(_footer(name, parameters, label, folder))
+    return _plain(page)
+
+
+def missing_page(content: NotebookNode, name: str, subject: str, reason: str) -> NotebookNode:
+    """A page with the notebook's question and, in the place of an answer, why there is none."""
+    page = copy.deepcopy(content)
+    page.cells = page.cells[:1]
+    _name_title(page, subject, page_label(name, subject))
+    page.cells.append(
+        new_markdown_cell(f":::{{admonition}} Not measured\n:class: missing\n{escape(reason)}\n:::")
+    )
+    return _plain(page)
+
+
+def _plain(page: NotebookNode) -> NotebookNode:
     for index, cell in enumerate(page.cells):
         cell["id"] = f"cell-{index}"
-    page.metadata = NotebookNode(kernelspec=page.metadata.kernelspec)
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    page.metadata = NotebookNode(kernelspec=page.metadata.get("kernelspec", kernel))
     return page
 
 
 def _finish_code_cell(cell: NotebookNode, label: str) -> int:
-    """Hide the code behind a button and move the figure's caption and alt text to its cell."""
+    """Hide the code behind a button; give the figure or table its caption, name and alt text."""
     cell.metadata["tags"] = sorted({*cell.metadata.get("tags", []), "hide-input"})
     # Warnings of libraries are for the terminal, not for readers.
     cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]
-    figures = 0
+    published = 0
     for output in cell.outputs:
         page = output.get("metadata", {}).pop(METADATA, None)
-        if page is not None:
-            figures += 1
-            output["metadata"] = {}
-            cell.metadata["mystnb"] = {
-                "image": {"alt": page["alt"], "width": "100%"},
-                "figure": {"caption": page["caption"], "name": f"fig-{label}"},
-            }
-    return figures
+        if page is None:
+            continue
+        published += 1
+        output["metadata"] = {}
+        if page["kind"] == "table":
+            output["data"]["text/markdown"] = (
+                f"````{{table}} {page['caption']}\n:name: tab-{label}\n\n"
+                f"{output['data']['text/markdown']}\n````"
+            )
+            continue
+        cell.metadata["mystnb"] = {
+            "image": {"alt": page["alt"], "width": "100%"},
+            "figure": {"caption": page["caption"], "name": f"fig-{label}"},
+        }
+    return published
 
 
-def _name_title(page: NotebookNode, model: str, label: str) -> None:
+def _name_title(page: NotebookNode, subject: str, label: str) -> None:
     first = page.cells[0]
     title, _, rest = first.source.partition("\n")
     if first.cell_type != "markdown" or not title.startswith("# "):
         raise LayergeomError("a notebook must begin with a title, as a question.")
-    first.source = f"({label})=\n{title} ({escape(model)})\n{rest}"
+    about = "" if subject == ACROSS else f" ({escape(subject)})"
+    first.source = f"({label})=\n{title}{about}\n{rest}"
 
 
 def escape(text: str) -> str:
@@ -113,11 +143,17 @@ def escape(text: str) -> str:
 
 def command(name: str, parameters: Mapping[str, Any]) -> str:
     """The command that makes a page again."""
-    words = ["layergeom", "run", name, "--model", str(parameters["model"])]
+    words = ["layergeom", "run", name]
+    for model in parameters.get("models", [parameters.get("model")]):
+        words += ["--model", str(model)]
     for key, value in sorted(parameters.items()):
-        if key != "model" and key not in _PLACES:
-            words += ["-p", f"{key}={value}"]
+        if key not in {"model", "models", *_PLACES}:
+            words += ["-p", f"{key}={_text(value)}"]
     return shlex.join(words)
+
+
+def _text(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _footer(name: str, parameters: Mapping[str, Any], label: str, folder: Path) -> NotebookNode:
@@ -131,6 +167,7 @@ def _footer(name: str, parameters: Mapping[str, Any], label: str, folder: Path) 
             ("pdf", "figure (PDF)"),
             ("json", "provenance (JSON)"),
         )
+        if (folder / f"{label}.{suffix}").is_file()
     )
     rows = "\n".join(f"| {key} | {escape(_short(value))} |" for key, value in record.items())
     return new_markdown_cell(

@@ -1,14 +1,21 @@
 """Profiles: what is run for which models, in a short YAML file that is validated."""
 
+import os
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Annotated
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from layergeom.errors import UsageError, unknown
-from layergeom.notebooks import notebook_names
+from layergeom.models.catalogue import TrainedSource, catalogue
+from layergeom.notebooks import Scope, notebook_names
 from layergeom.studies.settings import SIZES, Settings, named_sizes
+
+#: Names of the terms that the user has accepted, separated by commas, for every step of a build.
+ACCEPTED = "LAYERGEOM_ACCEPT_TERMS"
 
 
 class Profile(BaseModel):
@@ -19,7 +26,9 @@ class Profile(BaseModel):
         corpus: corpus name, or path of a text file.
         seed: seed of every random choice.
         models: models to measure.
-        notebooks: notebooks to run for each model.
+        seeds: how many models of each recipe that is trained here, each from its own seed.
+        accept_terms: names of the models' terms that whoever wrote the profile has accepted.
+        notebooks: notebooks to run; all of them if left out.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -28,17 +37,41 @@ class Profile(BaseModel):
     corpus: str = "wikipedia-sample"
     seed: int = 0
     models: tuple[str, ...] = Field(min_length=1)
-    notebooks: tuple[str, ...] = Field(min_length=1)
+    seeds: Annotated[int, Field(ge=1)] = 1
+    accept_terms: tuple[str, ...] = ()
+    notebooks: tuple[str, ...] = ()
+
+    @property
+    def every_model(self) -> tuple[str, ...]:
+        """All models, those trained here once for each seed."""
+        return tuple(
+            f"{model}-seed{seed}" if seed else model
+            for model in self.models
+            for seed in range(self.seeds if _is_trained(model) else 1)
+        )
 
     def settings(self, model: str) -> Settings:
         """Settings of one model's measurement."""
         return Settings(model, self.corpus, named_sizes(self.sizes), self.seed)
 
-    def parameters(self, model: str) -> dict[str, str]:
-        """Notebook parameters for one model, the defaults left out."""
-        given = {"model": model, "corpus": self.corpus, "sizes": self.sizes, "seed": str(self.seed)}
+    def parameters(self, models: Sequence[str], scope: Scope) -> dict[str, str]:
+        """Notebook parameters for one model or for all, the defaults left out."""
+        given = {"corpus": self.corpus, "sizes": self.sizes, "seed": str(self.seed)}
         defaults = {"corpus": "wikipedia-sample", "sizes": "default", "seed": "0"}
-        return {key: value for key, value in given.items() if defaults.get(key) != value}
+        chosen = {key: value for key, value in given.items() if defaults[key] != value}
+        if scope == "across":
+            return {"models": ",".join(models), **chosen}
+        return {"model": models[0], **chosen}
+
+    def accept(self, *names: str) -> None:
+        """Let this process and those it starts fetch models under the accepted terms."""
+        earlier = [name for name in os.environ.get(ACCEPTED, "").split(",") if name]
+        os.environ[ACCEPTED] = ",".join(sorted({*earlier, *self.accept_terms, *names}))
+
+
+def _is_trained(model: str) -> bool:
+    entry = catalogue().get(model)
+    return entry is not None and isinstance(entry.source, TrainedSource)
 
 
 def read_profile(root: Path, name: str) -> Profile:
@@ -61,14 +94,19 @@ def read_profile(root: Path, name: str) -> Profile:
         raise UsageError(f"{path}: {_explain(error)}") from None
     if profile.sizes not in SIZES:
         raise unknown("sizes", profile.sizes, list(SIZES))
+    names = notebook_names(root)
     for notebook in profile.notebooks:
-        if notebook not in notebook_names(root):
-            raise unknown("notebook", notebook, notebook_names(root))
-    return profile
+        if notebook not in names:
+            raise unknown("notebook", notebook, names)
+    for model in profile.models:
+        if model not in catalogue() and model.count("/") != 1 and not Path(model).is_dir():
+            raise unknown("model", model, sorted(catalogue()))
+    return profile if profile.notebooks else profile.model_copy(update={"notebooks": tuple(names)})
 
 
 def _explain(error: ValidationError) -> str:
-    first = error.errors()[0]
+    # A misspelt key first: a required one that is missing is most often the same mistake.
+    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
     key = ".".join(map(str, first["loc"]))
     if first["type"] == "extra_forbidden":
         keys = list(Profile.model_fields)
@@ -76,4 +114,4 @@ def _explain(error: ValidationError) -> str:
         return f"unknown key {key!r}. " + (
             f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(keys)}."
         )
-    return f"{key}: {first['msg']}."
+    return f"{key}: {first['msg']}." if key else f"{first['msg']}."

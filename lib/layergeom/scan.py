@@ -18,12 +18,14 @@ class _Page(HTMLParser):
         super().__init__()
         self.images: list[dict[str, str | None]] = []
         self.classes: list[str] = []
+        self.ids: list[str] = []
         self.text: list[str] = []
         self._hidden = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         found = dict(attrs)
         self.classes += (found.get("class") or "").split()
+        self.ids.append(found.get("id") or "")
         if tag == "img":
             self.images.append(found)
         if tag in ("script", "style"):
@@ -42,7 +44,7 @@ def scan_pages(html: Path) -> list[str]:
     """Problems of the built pages, one a line; none if they are fit to show.
 
     Looked for: error outputs, absolute paths, images that are missing or without alt text, and
-    notebook pages without a figure.
+    notebook pages that show neither a figure nor a table nor why there is none.
     """
     problems: list[str] = []
     for path in sorted(html.rglob("*.html")):
@@ -53,14 +55,18 @@ def scan_pages(html: Path) -> list[str]:
         page = _Page()
         page.feed(source)
         problems += [f"{name}: {problem}" for problem in _problems(path, page)]
-        if name.startswith("pages/") and not any(
-            "_images/" in (image.get("src") or "") for image in page.images
-        ):
-            problems.append(f"{name}: its figure is missing")
+        if name.startswith("pages/") and "--" in path.stem and not _shows_something(page):
+            problems.append(f"{name}: its figure or table is missing")
     for path in sorted((html / "_sources").rglob("*.ipynb")):
         for found in _ABSOLUTE.findall(path.read_text(encoding="utf-8"))[:1]:
             problems.append(f"_sources/{path.name}: absolute path {found}")
     return problems
+
+
+def _shows_something(page: _Page) -> bool:
+    """Whether a page has its figure, its table, or the notice that there is none."""
+    pictures = any("_images/" in (image.get("src") or "") for image in page.images)
+    return pictures or "missing" in page.classes or any(i.startswith("tab-") for i in page.ids)
 
 
 def _problems(path: Path, page: _Page) -> list[str]:

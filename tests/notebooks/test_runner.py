@@ -7,8 +7,14 @@ import jupytext
 import nbformat
 import pytest
 
-from layergeom.errors import LayergeomError, UsageError
-from layergeom.notebooks import read_notebook, run_notebook, typed_parameters
+from layergeom.errors import LayergeomError, NotMeasurableError, UsageError
+from layergeom.notebooks import (
+    publish_missing,
+    read_notebook,
+    run_notebook,
+    subject,
+    typed_parameters,
+)
 from layergeom.pages import command, escape, verify_executed
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +50,23 @@ report.publish_figure(
     alt="A line from 1 to 2.", provenance={"revision": revision}, folder=folder,
 )
 """
+)
+
+ACROSS = GOOD.replace(
+    "# jupyter:", "# jupyter:\n#   layergeom: {scope: across, studies: []}", 1
+).replace('model: str = "m"  # a model', 'models: list = ["m"]  # models')
+ACROSS = ACROSS.replace(
+    ACROSS[ACROSS.index("import matplotlib") :],
+    """import pandas as pd
+
+from layergeom import report
+
+data = pd.DataFrame({"model": models, "x|y": range(len(models))})
+report.publish_table(
+    data, data, name="compared", model=report.ACROSS, caption="All of them.",
+    provenance={"models": models}, folder=folder,
+)
+""",
 )
 
 
@@ -82,6 +105,48 @@ def test_a_page_has_title_figure_caption_alt_data_and_command(checkout: Path) ->
     assert left == [f"good--m.{s}" for s in ("csv", "ipynb", "json", "pdf", "png", "svg")]
 
 
+def test_a_comparison_takes_a_list_of_models_and_shows_a_table(checkout: Path) -> None:
+    write(checkout, "compared", ACROSS)
+    notebook = read_notebook(checkout, "trial/compared")
+    assert notebook.scope == "across"
+    parameters = typed_parameters(notebook, {"models": "a, b"})
+    assert parameters == {"models": ["a", "b"]}
+    page = jupytext.read(run_notebook(checkout, notebook, parameters, checkout / "pages"))
+    assert page.cells[0].source.startswith("(compared--all-models)=\n# Is it so?\n")
+    shown = next(o for c in page.cells if c.cell_type == "code" for o in c.outputs)
+    assert shown["data"]["text/markdown"].startswith(
+        "````{table} All of them.\n:name: tab-compared"
+    )
+    assert "| a | 0 |" in shown["data"]["text/markdown"]
+    assert "layergeom run trial/compared --model a --model b\n" in page.cells[-1].source
+    assert visible(checkout) == [f"compared--all-models.{s}" for s in ("csv", "ipynb", "json")]
+
+
+def test_a_notebook_about_one_model_refuses_two() -> None:
+    with pytest.raises(UsageError, match="takes one model, got 2: a, b"):
+        subject(["a", "b"], "per model")
+
+
+def test_what_cannot_be_measured_is_told_apart_and_its_page_says_why(checkout: Path) -> None:
+    write(checkout, "good", GOOD)
+    run(checkout, "good")
+    failing = (
+        "\n# %%\nfrom layergeom.errors import NotMeasurableError\n"
+        "raise NotMeasurableError('m has <no> checkpoints')\n"
+    )
+    write(checkout, "good", GOOD + failing)
+    with pytest.raises(NotMeasurableError, match="m has <no> checkpoints"):
+        run(checkout, "good")
+    notebook = read_notebook(checkout, "trial/good")
+    target = publish_missing(notebook, {"model": "m"}, "m has <no> checkpoints", checkout / "pages")
+    page = jupytext.read(target)
+    assert page.cells[0].source.startswith("(good--m)=\n# Is it so? (m)\n")
+    assert ":class: missing" in page.cells[1].source
+    assert "m has &lt;no&gt; checkpoints" in page.cells[1].source
+    # The figure of an earlier run is not left beside a page that says there is none.
+    assert visible(checkout) == ["good--m.ipynb"]
+
+
 def test_two_runs_of_the_same_inputs_leave_the_same_bytes(checkout: Path) -> None:
     write(checkout, "good", GOOD)
     folder = run(checkout, "good").parent
@@ -101,7 +166,7 @@ def test_text_that_looks_like_a_number_stays_text(checkout: Path) -> None:
 FAILURES = {
     "raises": ("x = 1 / 0", "ZeroDivisionError"),
     "exits": ("import sys\nsys.exit(0)\n\n# %%\nprint('after')", "stopped early|SystemExit"),
-    "shows nothing": ("x = 1", "shows 0 figures"),
+    "shows nothing": ("x = 1", "shows 0 figures or tables"),
 }
 
 
