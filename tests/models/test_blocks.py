@@ -11,8 +11,10 @@ from fake_network import PACKINGS, WIDTH, FakeNetwork
 from layergeom.errors import LayergeomError
 from layergeom.models.blocks import (
     hooked,
+    last_output_replaced,
     like_output,
     output_templates,
+    outputs_of,
     read_input,
     read_states,
     replaced_forward,
@@ -104,6 +106,48 @@ def test_a_block_called_twice_is_refused() -> None:
         output_templates(
             [twice[0]], network.model, lambda: network(torch.ones((1, 2), dtype=torch.long))
         )
+
+
+@every_packing
+def test_the_last_position_alone_is_replaced(packing: str) -> None:
+    network = FakeNetwork(packing)
+    ids = torch.from_numpy(np.random.default_rng(0).integers(0, 20, (2, 5)))
+    block, other = network.model.layers[2], torch.ones(2, WIDTH)
+    seen: list[torch.Tensor] = []
+
+    def run() -> torch.Tensor:
+        handle = block.register_forward_hook(lambda _m, _a, out: seen.append(read_states(out)))
+        with torch.no_grad():
+            network(ids)
+        handle.remove()
+        return seen[-1]
+
+    own = run()
+    with last_output_replaced(block, other):
+        replaced = run()
+    assert torch.equal(replaced[:, -1], other)
+    assert torch.equal(replaced[:, :-1], own[:, :-1])
+    assert torch.equal(run(), own)
+
+
+@every_packing
+def test_outputs_are_collected_in_order_until_the_end_whatever_happens(packing: str) -> None:
+    network = FakeNetwork(packing)
+    ids = torch.ones((1, 2), dtype=torch.long)
+    layers = [network.model.layers[2], network.model.layers[0]]
+
+    def fail_inside() -> None:
+        with outputs_of(layers) as outputs:
+            network(ids)
+            first = outputs[1]
+            assert first.shape == outputs[0].shape == (1, 2, WIDTH)
+            network(ids + 1)
+            assert not torch.equal(outputs[1], first)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail_inside()
+    assert not any(layer._forward_hooks for layer in layers)
 
 
 @every_packing

@@ -1,10 +1,18 @@
 """Where each architecture keeps its parts. A new architecture is one row."""
 
-from dataclasses import dataclass
-
-from torch import nn
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from layergeom.errors import UsageError
+
+if TYPE_CHECKING:  # torch takes seconds to import, and stored results are read without it
+    from torch import nn
+
+Kind = Literal["transformer", "state space"]
+
+#: What a body calls the cache of its prefix, in its output and among its arguments alike. The
+#: name differs between versions of transformers and, in some, between architectures.
+CACHE_NAMES = ("cache", "past_key_values", "cache_params")
 
 
 @dataclass(frozen=True)
@@ -14,17 +22,25 @@ class Adapter:
     Attributes:
         blocks: the list of blocks whose outputs form the residual stream.
         final_norm: the norm between the last block and the unembedding.
+        mixer: within a block, the module whose output is what crosses tokens, as it is added to
+            the residual stream: the norm behind the attention where there is one.
+        mlp: likewise for what works on each token alone; None where a block has no MLP.
+        kind: what crosses tokens: attention, or a state that runs along the sequence.
     """
 
     blocks: str
     final_norm: str
+    mixer: str = "self_attn"
+    mlp: str | None = "mlp"
+    kind: Kind = "transformer"
 
 
 _LLAMA = Adapter("model.layers", "model.norm")
+_NORM_BEHIND = replace(_LLAMA, mixer="post_attention_layernorm", mlp="post_feedforward_layernorm")
 _PHI = Adapter("model.layers", "model.final_layernorm")
-_GPT2 = Adapter("transformer.h", "transformer.ln_f")
-_NEOX = Adapter("gpt_neox.layers", "gpt_neox.final_layer_norm")
-_MAMBA = Adapter("backbone.layers", "backbone.norm_f")
+_GPT2 = Adapter("transformer.h", "transformer.ln_f", mixer="attn")
+_NEOX = Adapter("gpt_neox.layers", "gpt_neox.final_layer_norm", mixer="attention")
+_MAMBA = Adapter("backbone.layers", "backbone.norm_f", mixer="mixer", mlp=None, kind="state space")
 
 #: By the configuration's ``model_type``. The logits contract, checked at every capture, decides
 #: whether a row is right; a wrong one is refused, never measured.
@@ -34,10 +50,10 @@ ADAPTERS: dict[str, Adapter] = {
     "qwen2": _LLAMA,
     "qwen3": _LLAMA,
     "gemma": _LLAMA,
-    "gemma2": _LLAMA,
-    "gemma3_text": _LLAMA,
+    "gemma2": _NORM_BEHIND,
+    "gemma3_text": _NORM_BEHIND,
     "olmo": _LLAMA,
-    "olmo2": _LLAMA,
+    "olmo2": _NORM_BEHIND,
     "phi": _PHI,
     "gpt2": _GPT2,
     "gpt_neox": _NEOX,
@@ -60,7 +76,7 @@ def adapter_for(model_type: str) -> Adapter:
         ) from None
 
 
-def part(network: nn.Module, name: str) -> nn.Module:
+def part(network: "nn.Module", name: str) -> "nn.Module":
     """A part by its dotted name.
 
     Raises:

@@ -5,7 +5,7 @@ split the batch axis of a tensor. These helpers are the only place that knows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -92,6 +92,70 @@ def replaced_forward(module: nn.Module, forward: Callable[..., Any]) -> Iterator
             del module.forward
         else:
             module.forward = own  # type: ignore[method-assign]
+
+
+@contextmanager
+def replaced_output(
+    blocks: Sequence[nn.Module], templates: Sequence[Any], block: int, states: Tensor
+) -> Iterator[None]:
+    """Let ``block`` put out other states, and the blocks below it pass their input on.
+
+    Args:
+        blocks: all blocks, in order.
+        templates: what each block returns, from ``output_templates``.
+        block: index of the block whose output is replaced.
+        states: the hidden states in its place.
+    """
+
+    def passes_on(template: Any) -> Callable[..., Any]:
+        return lambda *arguments, **keywords: like_output(template, read_input(arguments, keywords))
+
+    output = like_output(templates[block], states)
+    with ExitStack() as stack:
+        for lower, template in zip(blocks[:block], templates, strict=False):
+            stack.enter_context(replaced_forward(lower, passes_on(template)))
+        stack.enter_context(replaced_forward(blocks[block], lambda *_, **__: output))
+        yield
+
+
+@contextmanager
+def last_output_replaced(block: nn.Module, states: Tensor) -> Iterator[None]:
+    """Let a block put out other states at the last position, its own at all others.
+
+    Args:
+        block: the block.
+        states: hidden states of each sequence's last position, as (sequences, width).
+    """
+
+    def replace(_module: nn.Module, _arguments: Any, output: Any) -> Any:
+        changed = read_states(output).clone()
+        changed[:, -1] = states
+        return like_output(output, changed)
+
+    handle = block.register_forward_hook(replace)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@contextmanager
+def outputs_of(modules: Sequence[nn.Module]) -> Iterator[list[Tensor]]:
+    """Collect what modules put out, in their order, in each run while the block is active."""
+    found: list[Tensor] = [torch.empty(0)] * len(modules)
+
+    def keep(index: int) -> Callable[..., None]:
+        def hook(_module: nn.Module, _arguments: Any, output: Any) -> None:
+            found[index] = read_states(output)
+
+        return hook
+
+    handles = [module.register_forward_hook(keep(i)) for i, module in enumerate(modules)]
+    try:
+        yield found
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 @torch.no_grad()

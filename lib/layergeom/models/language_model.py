@@ -1,7 +1,7 @@
 """A causal language model with its parts named, and the contract that they are the right ones."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -17,9 +17,9 @@ from layergeom.models.adapters import adapter_for, part
 from layergeom.models.blocks import (
     check_finite,
     hooked,
-    like_output,
     output_templates,
     replaced_forward,
+    replaced_output,
 )
 from layergeom.models.sources import Bos, ModelFiles, resolve
 
@@ -133,20 +133,7 @@ class LanguageModel:
         The model's own forward runs; the lower blocks pass their input on unchanged and cost
         nothing, so masks and positions are the model's own.
         """
-
-        def passes_on(template: Any) -> Any:
-            return lambda *arguments, **keywords: like_output(
-                template, arguments[0] if arguments else keywords["hidden_states"]
-            )
-
-        with ExitStack() as stack:
-            for lower in range(block):
-                stack.enter_context(
-                    replaced_forward(self.blocks[lower], passes_on(self.block_outputs[lower]))
-                )
-            states = states.to(self.dtype)
-            output = like_output(self.block_outputs[block], states)
-            stack.enter_context(replaced_forward(self.blocks[block], lambda *_, **__: output))
+        with replaced_output(self.blocks, self.block_outputs, block, states.to(self.dtype)):
             last: Tensor = self.body(ids, use_cache=False).last_hidden_state
         return last
 
