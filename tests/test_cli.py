@@ -1,6 +1,10 @@
 """The command line: numbers out, and errors for people."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -202,3 +206,32 @@ def test_numbers_out_of_range_are_refused_at_once() -> None:
         assert done.status == 2
         assert option in done.err
         assert "Loading" not in done.err
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_anything_is_measured() -> None:
+    arguments = ("run", "readout/masking", "--model", "smoke-pythia", "--output", "/proc/none")
+    done = layergeom(*arguments, cwd=ROOT)
+    assert done.status == 1
+    assert "cannot create the folder /proc/none" in done.err
+    assert "Training" not in done.err
+    assert "Traceback" not in done.err
+
+
+def test_ctrl_c_ends_with_a_sentence_and_leaves_nothing_half_made(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "layergeom", "pga", "--model", "smoke-pythia"]
+    process = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "LAYERGEOM_HOME": str(tmp_path)},
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("Training"):
+            break
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.strip().splitlines()[-1].startswith("Interrupted. What was complete is kept")
+    assert "Traceback" not in said
+    assert list(tmp_path.rglob(".partial-*")) == []

@@ -13,6 +13,9 @@ from layergeom.errors import LayergeomError, UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Exit status of a command that Ctrl-C ended, as shells have it.
+INTERRUPTED = 130
+
 app = typer.Typer(
     help=(
         "The geometry of language models' layers: Subspace PGA, layer updates, and the book "
@@ -142,6 +145,7 @@ def run(
 
     Example: layergeom run readout/pga_by_layer --model smollm2-135m -p seed=1
     """
+    from layergeom.files import make_folder
     from layergeom.notebooks import read_notebook, run_notebook, subject, typed_parameters
     from layergeom.paths import project_root
     from layergeom.progress import say
@@ -151,6 +155,7 @@ def run(
     about = subject(models, text.scope)
     chosen = {"models": ",".join(models)} if text.scope == "across" else {"model": models[0]}
     parameters = typed_parameters(text, {**_pairs(parameter or []), **chosen})
+    make_folder(root / output)  # before anything is computed
     _prepare(text.studies, text.parameters, parameters, models)
     say(f"Running {text.name} for {about} ...")
     page = run_notebook(root, text, parameters, root / output)
@@ -358,6 +363,7 @@ def main() -> None:
             raise
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(UsageError.exit_status)
-    except KeyboardInterrupt:
-        print("Interrupted. What was complete is kept; run it again to go on.", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:
+            print("Interrupted. What was complete is kept; run it again to go on.", file=sys.stderr)
+        raise
