@@ -16,7 +16,8 @@ RUNGS: tuple[frozenset[str], ...] = (
     frozenset({"geometry"}),
     frozenset({"models", "corpora", "report"}),
     frozenset({"studies"}),
-    frozenset({"notebooks", "book", "profiles", "pages", "direct"}),
+    frozenset({"claims"}),
+    frozenset({"notebooks", "book", "profiles", "pages", "direct", "staging"}),
     frozenset({"cli", "__main__"}),
 )
 
@@ -24,7 +25,7 @@ RUNGS: tuple[frozenset[str], ...] = (
 HELPERS = frozenset({"errors", "files", "paths", "progress", "scan", "jupyter_book"})
 
 #: All that the mathematics needs besides Python.
-GEOMETRY_NEEDS = frozenset({"numpy", "scipy", "numba", "jaxtyping", "threadpoolctl"})
+GEOMETRY_NEEDS = frozenset({"numpy", "scipy", "numba", "jaxtyping", "threadpoolctl", "sklearn"})
 
 
 def modules(folder: Path = LIB) -> list[Path]:
