@@ -1,5 +1,6 @@
 """One tiny measurement that the tests of the studies share."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ SIZES = Sizes(
     query_sequences=4,
     query_tokens=50,
     replaced_sequences=2,
+    single_positions=6,
     bootstrap_draws=10,
     neighbours=8,
     rank=3,
@@ -38,3 +40,10 @@ def tiny_settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 def session(tiny_settings: Settings) -> Session:
     """A fresh session: nothing in memory, whatever is stored on disk."""
     return Session(tiny_settings)
+
+
+@pytest.fixture
+def readout_session(tiny_settings: Settings) -> Session:
+    """The same, with samples of tokens for Subspace PGA that its text can fill."""
+    sizes = SIZES.model_copy(update={"pga_tokens": 40, "pga_samples": 4, "null_subspaces": 12})
+    return Session(replace(tiny_settings, sizes=sizes))
