@@ -1,0 +1,32 @@
+"""How two models' layers are shown against each other."""
+
+from typing import Any
+
+import pandas as pd
+
+
+def agreement_map(axis: Any, matrix: pd.DataFrame, space: str, names: tuple[str, str]) -> Any:
+    """Agreement of every layer of one model with every layer of another, 0 to 1 in colour.
+
+    Args:
+        axis: the axis to draw on.
+        matrix: columns ``first_point``, ``second_point``, ``space`` and ``value``.
+        space: which of the spaces is shown.
+        names: names of the two models, for the axes.
+
+    Returns:
+        The drawn mesh, for a colour bar.
+    """
+    shown = matrix[matrix["space"] == space].pivot_table(
+        index="second_point", columns="first_point", values="value", sort=False
+    )
+    mesh = axis.pcolormesh(shown.to_numpy(), cmap="viridis", vmin=0.0, vmax=1.0, rasterized=True)
+    for which, points, name in (
+        (axis.xaxis, shown.columns, names[0]),
+        (axis.yaxis, shown.index, names[1]),
+    ):
+        last = len(points) - 2
+        ticks = [0, last // 2, last]
+        which.set_ticks([tick + 0.5 for tick in ticks], [str(tick) for tick in ticks])
+        which.set_label_text(f"layer of {name}", fontsize="small")
+    return mesh
