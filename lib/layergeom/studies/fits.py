@@ -1,13 +1,13 @@
 """Each block's tokenwise fits, what they leave, and what that does to the output."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from layergeom.errors import UsageError, unknown
 from layergeom.geometry.decomposition import (
@@ -28,6 +28,8 @@ from layergeom.studies.store import Artefact, Results, compute_or_load
 #: Restricted classes of tokenwise map, and the baselines beside them.
 CLASSES = ("diagonal", "orthogonal", "low_rank", "identity_low_rank", "mlp")
 BASELINES = ("identity", "mean_update", "global_linear")
+#: The class that is measured against controls and one position at a time as well.
+CONTROLLED = "orthogonal"
 _LOCAL = ("diagonal", "orthogonal", "low_rank", "identity_low_rank", "mean_update")
 
 
@@ -50,13 +52,23 @@ class BlockUpdate:
         block: index of the block.
         fits: predictions, neighbours and energies.
         tokens: one row per query token and class: both readings' cosines, angles and errors.
-        kl: one row per replaced token and class: ``kl`` in nats.
+        kl: one row per replaced token and class: ``kl`` in nats, and ``length``, ``|h'|``.
     """
 
     block: int
     fits: Artefact
     tokens: pd.DataFrame
     kl: pd.DataFrame
+
+    def effects(self, name: str) -> pd.DataFrame:
+        """Error and effect of each replaced token for a class.
+
+        Columns: ``sequence``, ``position``, ``length`` (``|h'|``), ``rel_err_state``, ``kl``.
+        """
+        where = ["sequence", "position"]
+        kl = self.kl.loc[self.kl["class"] == name, [*where, "length", "kl"]]
+        errors = self.tokens.loc[self.tokens["class"] == name, [*where, "rel_err_state"]]
+        return kl.merge(errors, on=where, validate="one_to_one")
 
     def energy(self, name: str, reading: str) -> EnergyShares:
         """Energy of the parts in the dominant tokenwise subspace."""
@@ -108,6 +120,26 @@ class FitsStudy:
         )
 
     @property
+    def query_places(self) -> tuple[Int[np.ndarray, " tokens"], Int[np.ndarray, " tokens"]]:
+        """Sequence, from 0, and position of the query tokens."""
+        positions = self.states.tokens.shape[1] - self.states.skip
+        sequences, offsets = np.divmod(self.query_index, positions)
+        return sequences, offsets + self.states.skip
+
+    @property
+    def replaced_places(self) -> tuple[Int[np.ndarray, " tokens"], Int[np.ndarray, " tokens"]]:
+        """Sequence and position of the replaced tokens: the first of the query tokens."""
+        sequences, positions = self.query_places
+        count = np.count_nonzero(sequences < self.settings.sizes.replaced_sequences)
+        return sequences[:count], positions[:count]
+
+    @property
+    def replaced_rows(self) -> slice:
+        """The replaced sequences among all of them."""
+        first = int(self.states.inputs["bank_sequences"])
+        return slice(first, first + self.settings.sizes.replaced_sequences)
+
+    @property
     def states(self) -> States:
         """The shared hidden states."""
         return self.session.states
@@ -119,9 +151,17 @@ class FitsStudy:
         for block in track(range(self.states.depth), f"Updates {name}"):
             yield self.block(block)
 
+    def fits(self, block: int) -> Artefact:
+        """One block's predictions, neighbours and energies."""
+        return compute_or_load("fits", self.fit_inputs(block), lambda: self._fit(block))
+
+    def predicted(self, block: int, name: str) -> Float[np.ndarray, "tokens width"]:
+        """``T(h)`` of the query tokens at one block, for a class that is kept in full."""
+        return self.fits(block).array(f"predicted_{name}")
+
     def block(self, block: int) -> BlockUpdate:
         """One block's fits and replacement."""
-        fits = compute_or_load("fits", self.fit_inputs(block), lambda: self._fit(block))
+        fits = self.fits(block)
         kl = compute_or_load(
             "replacement", self.kl_inputs(block), lambda: self._replace(block, fits)
         )
@@ -207,8 +247,7 @@ class FitsStudy:
                 "mlp_global_linear": fit.global_linear,
                 "mlp_undertrained": fit.undertrained,
             }
-        sequences, offsets = np.divmod(index, below.shape[1] - states.skip)
-        positions = offsets + states.skip
+        sequences, positions = self.query_places
         arrays: dict[str, np.ndarray] = {"neighbours": neighbours.astype(np.int32)}
 
         def measure(name: str) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
@@ -234,35 +273,52 @@ class FitsStudy:
         return Results(arrays, {"tokens": pd.concat(tables, ignore_index=True)}, facts)
 
     def _replace(self, block: int, fits: Artefact) -> Results:
+        count = len(self.replaced_places[0])
+        outputs = {
+            name: fits.array(f"predicted_{name}")[:count]
+            for name in self.classes
+            if self.in_full(name)
+        }
+        return Results(tables={"kl": self.perturb(block, outputs)})
+
+    def perturb(
+        self, block: int, outputs: Mapping[str, Float[np.ndarray, "tokens width"]]
+    ) -> pd.DataFrame:
+        """KL of each replaced token when a block puts out other states at all of them.
+
+        Args:
+            block: index of the block.
+            outputs: its outputs at the replaced tokens, by name; the skipped positions keep the
+                model's own.
+
+        Returns:
+            Columns ``class`` (the output's name), ``sequence``, ``position``, ``length`` (of the
+            model's own output) and ``kl``, nats.
+        """
         from layergeom.models.replacement import perturbation
 
-        states, count = self.states, self.settings.sizes.replaced_sequences
-        first = int(states.inputs["bank_sequences"])
-        rows = slice(first, first + count)
+        states, rows = self.states, self.replaced_rows
         own = states.at(f"H_{block + 1}")[rows]
-        positions = own.shape[1] - states.skip
-        index = self.query_index[self.query_index < count * positions]
-        sequences, offsets = np.divmod(index, positions)
+        sequences, positions = self.replaced_places
         replacements = {}
-        for name in self.classes:
-            if not self.in_full(name):
-                continue
-            # Skipped positions keep the model's own outputs.
+        for name, output in outputs.items():
             replaced = own.copy()
-            predicted = fits.array(f"predicted_{name}")[: len(index)]
-            replaced[sequences, offsets + states.skip] = predicted
+            replaced[sequences, positions] = output
             replacements[name] = replaced
         kl = perturbation(
             self.session.model, states.tokens[rows], block, states.at("out")[rows], replacements
         )
+        length = np.linalg.norm(own[sequences, positions].astype(np.float64), axis=1)
         tables = [
             pd.DataFrame(
                 {
                     "class": name,
                     "sequence": sequences,
-                    "kl": values[sequences, offsets + states.skip],
+                    "position": positions,
+                    "length": length,
+                    "kl": values[sequences, positions],
                 }
             )
             for name, values in kl.items()
         ]
-        return Results(tables={"kl": pd.concat(tables, ignore_index=True)})
+        return pd.concat(tables, ignore_index=True)

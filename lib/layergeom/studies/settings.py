@@ -26,6 +26,7 @@ class Sizes(BaseModel):
         query_sequences: sequences to evaluate them on.
         query_tokens: exact number of query tokens, spread evenly over the sequences; 0 for all.
         replaced_sequences: query sequences in which block outputs are replaced.
+        single_positions: query tokens replaced one at a time, spread over those sequences.
         bootstrap_draws: bootstrap draws over sequences.
         neighbours: nearest neighbours of a local fit, K.
         rank: rank of the low-rank maps, q.
@@ -43,6 +44,7 @@ class Sizes(BaseModel):
     query_sequences: Annotated[int, Field(ge=0)] = 16
     query_tokens: Annotated[int, Field(ge=0)] = 0
     replaced_sequences: Positive = 8
+    single_positions: Positive = 64
     bootstrap_draws: Annotated[int, Field(ge=2)] = 1000
     neighbours: Positive = 64
     rank: Positive = 8
@@ -59,6 +61,7 @@ SIZES: dict[str, Sizes] = {
         bank_sequences=16,
         query_sequences=8,
         replaced_sequences=4,
+        single_positions=8,
         bootstrap_draws=100,
         neighbours=16,
         rank=4,
