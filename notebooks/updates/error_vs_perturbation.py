@@ -49,45 +49,56 @@ if map_class == "mlp" and (blocks := study.fits.undertrained()):
     report.show_notice(f"The mlp of blocks {blocks} ends above one linear map: it decides nothing.")
 rho = chosen[chosen["quantity"] == "spearman_relerr_kl"]
 kl = chosen[chosen["quantity"] == "kl"]
+singly = study.single.table() if map_class == studies.CONTROLLED else None
 
 # %% [markdown]
-# Above: tokens at an early, a middle and a late block, both axes logarithmic, each panel with its
-# own rank correlation. Below: that correlation at every block. The line at 0.7 is the level that
-# the paper calls common. A correlation over tokens says that errors and effects rise together; it
-# does not say that the residual's *direction* matters, since longer errors of any kind do more.
+# Above: tokens at an early, a middle and a late block, both axes logarithmic; blue where all
+# positions are replaced at once, red crosses where one position is replaced and the others are
+# left alone. Below: the rank correlation at every block, plain, given $|h'|$ and the position
+# (partial), and for single positions. The line at 0.7 is the level that the paper calls common. A
+# correlation over tokens says that errors and effects rise together; it does not say that the
+# residual's *direction* matters, since longer errors of any kind do more.
 
 # %%
 picked = [depth // 6, depth // 2, depth - 1 - depth // 6]
-figure, axes = plt.subplot_mosaic("abc;ddd", figsize=(6.6, 5.6), height_ratios=[1, 1])
+figure, axes = plt.subplot_mosaic("abc;ddd", figsize=(6.6, 5.8), height_ratios=[1, 1.1])
 for key, block in zip("abc", picked, strict=True):
-    update, axis = study.fits.block(block), axes[key]
-    tokens = update.tokens[update.tokens["class"] == map_class]
-    effect = update.kl.loc[update.kl["class"] == map_class, "kl"].to_numpy()
-    error = tokens["rel_err_state"].to_numpy()[: len(effect)]
-    shown = (effect > 0) & (error > 0)
+    axis, effects = axes[key], study.fits.block(block).effects(map_class)
+    shown = effects[(effects["kl"] > 0) & (effects["rel_err_state"] > 0)]
     sns.histplot(
-        x=error[shown], y=effect[shown], log_scale=True, bins=24, cmap="Blues", vmin=-2, ax=axis
+        shown, x="rel_err_state", y="kl", log_scale=True, bins=24, cmap="Blues", vmin=-2, ax=axis
     )
-    row = rho[rho["block"] == block].iloc[0]
-    axis.set_title(rf"block {block}: $\rho$ = {row['value']:.2f}")
+    if singly is not None:
+        alone = singly[(singly["block"] == block) & (singly["kl"] > 0)]
+        axis.plot(alone["rel_err_state"], alone["kl"], "x", color=report.VERMILION, markersize=3.5)
+    axis.set_title(rf"block {block}: $\rho$ = {rho.set_index('block')['value'][block]:.2f}")
     report.few_log_ticks(axis.xaxis)
-    axis.set_xlabel("relative error |r| / |h'|")
-axes["a"].set_ylabel("KL (nats)")
+    axis.set(xlabel="error |r| / |h'|", ylabel="KL (nats)" if key == "a" else "")
 axes["d"].axhline(0.7, color=report.GREY, linestyle=":", linewidth=1)
-axes["d"].text(0, 0.71, "0.7", color=report.GREY, va="bottom")
+axes["d"].text(depth - 1, 0.71, "0.7", color=report.GREY, va="bottom", ha="right")
 axes["d"].axhline(0, color=report.GREY, linewidth=0.8)
-report.curve(axes["d"], rho["block"], rho, report.BLUE, map_class)
-axes["d"].set_xlabel("block")
-axes["d"].set_ylabel(r"Spearman $\rho$ of error and KL")
+CURVES = {
+    "spearman_relerr_kl": ("all at once", report.BLUE),
+    "partial_spearman_relerr_kl": ("partial", report.GREEN),
+    "spearman_relerr_kl_single": ("one at a time", report.VERMILION),
+}
+for quantity, (label, colour) in CURVES.items():
+    rows = chosen[chosen["quantity"] == quantity]
+    if len(rows):
+        report.curve(axes["d"], rows["block"], rows, colour, label)
+report.spread_labels(axes["d"], gap=0.08)
+axes["d"].set(xlabel="block", ylabel=r"Spearman $\rho$ of error and KL")
+medians = chosen.groupby("quantity")["value"].median()
 report.publish_figure(
     figure,
-    chosen[chosen["quantity"].isin(["spearman_relerr_kl", "kl", "rel_err_state"])],
+    chosen[chosen["quantity"].str.match("(partial_)?spearman|kl$|kl_single$|rel_err_state$")],
     name="error_vs_perturbation",
     model=name,
     caption=(
-        f"Relative error against KL per token at three blocks of {name} (darker: more tokens), and "
-        f"their Spearman correlation by block with 95 % bootstrap intervals over sequences; map "
-        f"class {map_class}, all positions replaced at once."
+        f"Relative error against KL per token at three blocks of {name} (blue: all positions "
+        f"replaced, darker for more tokens; red: single positions), and their Spearman correlation "
+        f"by block with 95 % bootstrap intervals over sequences; map class {map_class}. "
+        + (f"Single positions: {study.single.sampled} tokens." if singly is not None else "")
     ),
     alt=(
         f"Three densities of relative error against KL for {name}, and below the rank correlation "
@@ -109,8 +120,14 @@ report.show_table(
     report.comparison(
         {
             "U4": f"above 0.7 in {above} of {depth} blocks; median {rho['value'].median():.2f}, "
-            f"highest {best_rho} at block {best['block']}; median KL "
-            f"{kl['value'].min():.3f} to {kl['value'].max():.3f} nats"
+            f"highest {best_rho} at block {best['block']}; median of the partial correlation "
+            f"{medians['partial_spearman_relerr_kl']:.2f}"
+            + (
+                f", of single positions {medians['spearman_relerr_kl_single']:.2f}"
+                if singly is not None
+                else ""
+            )
+            + f"; median KL {kl['value'].min():.1g} to {kl['value'].max():.1g} nats"
         }
     )
 )
