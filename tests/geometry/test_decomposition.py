@@ -9,6 +9,7 @@ from layergeom.geometry import (
     GeometryError,
     alignment,
     dominant_subspace_energy,
+    share_along,
     split_update,
 )
 from layergeom.geometry.decomposition import READINGS, Reading
@@ -196,3 +197,25 @@ def test_a_half_without_tokens_is_refused(sequences: list[int]) -> None:
 def test_a_residual_without_a_full_update_has_no_relative_error() -> None:
     ones, zeros = np.ones((1, 3)), np.zeros((1, 3))
     assert np.isnan(alignment(ones, ones, zeros, "update")["rel_err"]).all()
+
+
+def test_share_along_a_direction_is_the_squared_cosine() -> None:
+    vectors = np.array([[2.0, 0.0], [1.0, 1.0], [0.0, -3.0], [1.0, np.sqrt(3.0)]])
+    along = np.array([[-5.0, 0.0], [0.0, 2.0], [1.0, 0.0], [4.0, 0.0]])
+    np.testing.assert_allclose(share_along(vectors, along), [1.0, 0.5, 0.0, 0.25], atol=1e-15)
+
+
+@deterministic
+@given(width=st.integers(1, 8), seed=st.integers(0, 2**32 - 1))
+def test_shares_along_orthogonal_directions_add_up(width: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    axes = np.linalg.qr(rng.normal(size=(width, width))).Q
+    vector = rng.normal(size=(width, width))[:1]
+    shares = share_along(np.repeat(vector, width, axis=0), 3.0 * axes.T)
+    assert shares.sum() == pytest.approx(1.0)
+
+
+def test_a_zero_vector_has_no_share_along_anything() -> None:
+    some, zero = np.ones((1, 3), np.float32), np.zeros((1, 3), np.float32)
+    assert np.isnan([share_along(zero, some), share_along(some, zero)]).all()
+    assert share_along(some, some).dtype == np.float64

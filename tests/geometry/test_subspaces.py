@@ -9,7 +9,9 @@ from scipy.stats import beta, kstest
 from layergeom.geometry import (
     GeometryError,
     captured_share,
+    centre_vocabulary,
     default_readout_dim,
+    fold_norm,
     random_subspaces,
     readout_basis,
 )
@@ -129,3 +131,51 @@ def test_captured_share_of_random_vectors_is_the_share_of_dimensions() -> None:
     basis = random_subspaces(20, 5, 2, rng)[0]
     shares = captured_share(rng.normal(size=(4000, 20)), basis)
     assert shares.mean() == pytest.approx(5 / 20, abs=0.01)
+
+
+def test_folding_the_norm_scales_the_columns() -> None:
+    unembedding = np.array([[1.0, 2.0], [3.0, 4.0]])
+    np.testing.assert_array_equal(
+        fold_norm(unembedding, np.array([10.0, -1.0])), [[10, -2], [30, -4]]
+    )
+    np.testing.assert_array_equal(unembedding, [[1.0, 2.0], [3.0, 4.0]])
+
+
+def test_a_folded_gain_bends_the_readout_towards_its_large_entries() -> None:
+    unembedding = np.random.default_rng(10).normal(size=(400, 6))
+    gain = np.array([1.0, 1.0, 1.0, 1.0, 9.0, 9.0])
+    share = captured_share(np.eye(6)[4:], readout_basis(fold_norm(unembedding, gain), 2))
+    assert share.min() > 0.95
+    assert captured_share(np.eye(6)[4:], readout_basis(unembedding, 2)).mean() < 0.9
+
+
+def test_a_gain_of_another_width_is_refused_with_both_shapes() -> None:
+    with pytest.raises(GeometryError, match=r"\(3,\) for an unembedding of shape \(5, 4\)"):
+        fold_norm(np.ones((5, 4)), np.ones(3))
+
+
+def test_centring_the_vocabulary_takes_the_mean_row_away() -> None:
+    unembedding = np.array([[1.0, 2.0], [3.0, 8.0]])
+    np.testing.assert_array_equal(centre_vocabulary(unembedding), [[-1.0, -3.0], [1.0, 3.0]])
+    np.testing.assert_array_equal(unembedding, [[1.0, 2.0], [3.0, 8.0]])
+
+
+def test_centring_the_vocabulary_leaves_every_probability() -> None:
+    rng = np.random.default_rng(11)
+    unembedding, state = rng.normal(size=(30, 5)) + 4.0, rng.normal(size=5)
+    logits, centred = unembedding @ state, centre_vocabulary(unembedding) @ state
+    np.testing.assert_allclose(logits - logits.max(), centred - centred.max(), atol=1e-12)
+
+
+def test_a_common_row_leads_the_readout_until_it_is_centred_away() -> None:
+    rng = np.random.default_rng(12)
+    unembedding = rng.normal(size=(300, 8)) + 5.0 * np.eye(8)[2]
+    common = np.eye(8)[2:3]
+    assert captured_share(common, readout_basis(unembedding, 1))[0] > 0.95
+    assert captured_share(common, readout_basis(centre_vocabulary(unembedding), 1))[0] < 0.9
+
+
+def test_options_keep_the_precision_of_the_rows() -> None:
+    rows = np.random.default_rng(13).normal(size=(20, 4)).astype(np.float32)
+    assert fold_norm(rows, np.ones(4)).dtype == np.float32
+    assert centre_vocabulary(rows).dtype == np.float32

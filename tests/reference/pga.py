@@ -32,3 +32,16 @@ def subspace_pga(
     """The correlation of the readout, and that of each random subspace."""
     null = [subspace_rho(states, basis, count) for basis in subspaces]
     return subspace_rho(states, readout, count), np.array(null)
+
+
+def agreement(
+    first: np.ndarray,
+    second: np.ndarray,
+    first_basis: np.ndarray,
+    second_basis: np.ndarray,
+    count: int,
+) -> float:
+    """Spearman between two models' distances, each in its own subspace, after CCR-count."""
+    one = pdist(remove_components(first, count) @ first_basis, "cosine")
+    other = pdist(remove_components(second, count) @ second_basis, "cosine")
+    return float(spearmanr(one, other).statistic)

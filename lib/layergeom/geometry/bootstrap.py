@@ -23,6 +23,10 @@ class Estimate:
     ci_high: float
 
 
+#: Shares of a variance below this are rounding. Ranks are exact, so their sums of squares are
+#: good to far more digits.
+_ROUNDING = 1e-11
+
 NOT_DEFINED = Estimate(float("nan"), float("nan"), float("nan"))
 
 
@@ -170,3 +174,79 @@ def spearman_estimate(
         return NOT_DEFINED
     x, y, sequences = x[kept], y[kept], sequences[kept]
     return percentile_interval(spearman(x, y), bootstrap_spearman(x, y, sequences, multiplicities))
+
+
+def bootstrap_partial_spearman(
+    x: Float[np.ndarray, " tokens"],
+    y: Float[np.ndarray, " tokens"],
+    given: Float[np.ndarray, "tokens covariates"],
+    sequences: Int[np.ndarray, " tokens"],
+    multiplicities: Int[np.ndarray, "draws sequences"],
+) -> Float[np.ndarray, " draws"]:
+    """Partial Spearman in each draw; NaN where the given leave nothing of x or y.
+
+    Residuals of a linear fit need not be formed: their covariance is the Schur complement of
+    the given in the covariance of all ranks.
+    """
+    weights = multiplicities[:, sequences].astype(np.float64)
+    ranks = np.stack([_weighted_ranks(column, weights) for column in (x, y, *given.T)], axis=1)
+    # The mean of mean ranks is (n + 1) / 2 whatever the ties.
+    ranks -= 0.5 * (weights.sum(axis=1)[:, None, None] + 1.0)
+    covariance = (ranks * weights[:, None]) @ ranks.transpose(0, 2, 1)
+    inner, across, among = covariance[:, :2, :2], covariance[:, :2, 2:], covariance[:, 2:, 2:]
+    # The pseudo-inverse: a given that is constant, or follows from the others, explains nothing.
+    solved = np.linalg.pinv(among, rcond=_ROUNDING, hermitian=True)
+    left = inner - across @ solved @ across.transpose(0, 2, 1)
+    spread = np.diagonal(left, axis1=1, axis2=2)
+    defined = (spread > _ROUNDING * np.diagonal(inner, axis1=1, axis2=2)).all(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(defined, left[:, 0, 1] / np.sqrt(spread[:, 0] * spread[:, 1]), np.nan)
+
+
+def partial_spearman(
+    x: Float[np.ndarray, " tokens"],
+    y: Float[np.ndarray, " tokens"],
+    given: Float[np.ndarray, "tokens covariates"],
+) -> float:
+    """Spearman's correlation of x and y that the given do not account for.
+
+    Pearson's correlation of the residuals of the ranks of x and y (ties averaged) after a linear
+    fit, with intercept, on the ranks of each given. NaN with an ``UndefinedCorrelationWarning``
+    where nothing of x or y is left.
+
+    Raises:
+        GeometryError: lengths that differ.
+    """
+    if not len(x) == len(y) == len(given):
+        raise GeometryError(
+            f"{len(x)} and {len(y)} values given {len(given)}: one of each a token is needed"
+        )
+    everything = np.zeros(len(x), dtype=np.int64)
+    found = float(bootstrap_partial_spearman(x, y, given, everything, np.ones((1, 1), int))[0])
+    if np.isnan(found):
+        warnings.warn(
+            "the given values account for all of one: the partial correlation is undefined",
+            UndefinedCorrelationWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def partial_spearman_estimate(
+    x: Float[np.ndarray, " tokens"],
+    y: Float[np.ndarray, " tokens"],
+    given: Float[np.ndarray, "tokens covariates"],
+    sequences: Int[np.ndarray, " tokens"],
+    multiplicities: Int[np.ndarray, "draws sequences"],
+) -> Estimate:
+    """Partial Spearman over tokens with its interval over sequences.
+
+    Tokens where any value is NaN are left out; without three more tokens than given there is no
+    estimate.
+    """
+    kept = np.isfinite(x) & np.isfinite(y) & np.isfinite(given).all(axis=1)
+    if np.count_nonzero(kept) < given.shape[1] + 3:
+        return NOT_DEFINED
+    x, y, given, sequences = x[kept], y[kept], given[kept], sequences[kept]
+    draws = bootstrap_partial_spearman(x, y, given, sequences, multiplicities)
+    return percentile_interval(partial_spearman(x, y, given), draws)

@@ -1,10 +1,27 @@
 """Common-component removal (CCR): the mean and the leading principal components."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import eigh
 
 from layergeom.geometry.errors import GeometryError
+from layergeom.geometry.subspaces import captured_share
+
+
+@dataclass(frozen=True)
+class ComponentShares:
+    """Where the leading principal components point, and how much they hold.
+
+    Attributes:
+        dark_share: share of each component outside the readout subspace,
+            ``1 - |V_k^T u_j|^2``; ``1 - k/d`` for a random direction.
+        variance_share: its share of the variance.
+    """
+
+    dark_share: Float[np.ndarray, " components"]
+    variance_share: Float[np.ndarray, " components"]
 
 
 def leading_components(
@@ -53,3 +70,32 @@ def remove_common_components(
     centred -= centred.mean(axis=0)
     directions = leading_components(centred, count)
     return centred - (centred @ directions) @ directions.T
+
+
+def component_shares(
+    states: Float[np.ndarray, "tokens width"], readout: Float[np.ndarray, "width k"], count: int
+) -> ComponentShares:
+    """Dark share and variance share of the leading components, strongest first.
+
+    Source: Readout (arXiv 2605.17084), section 4.
+
+    Args:
+        states: hidden states; the components are those of the centred matrix.
+        readout: orthonormal basis of the readout subspace.
+        count: number of components.
+
+    Raises:
+        GeometryError: more components than the matrix has to spare, states that are not finite,
+            or a basis of another width.
+    """
+    if readout.shape[0] != states.shape[1]:
+        raise GeometryError(
+            f"states of width {states.shape[1]} and a readout basis of shape {readout.shape} do "
+            "not match"
+        )
+    centred = remove_common_components(states, 0)
+    directions = leading_components(centred, count)
+    variances = np.sum((centred @ directions) ** 2, axis=0)
+    return ComponentShares(
+        1.0 - captured_share(directions.T, readout), variances / np.sum(centred**2)
+    )

@@ -46,6 +46,16 @@ def _cosine(
         return np.clip(np.einsum("ij,ij->i", a, b) / lengths, -1.0, 1.0)
 
 
+def share_along(
+    vectors: Float[np.ndarray, "tokens width"], directions: Float[np.ndarray, "tokens width"]
+) -> Float[np.ndarray, " tokens"]:
+    """Share of each vector's squared length along its direction: the squared cosine.
+
+    NaN where either is a zero vector.
+    """
+    return _cosine(vectors.astype(np.float64), directions.astype(np.float64)) ** 2
+
+
 def alignment(
     below: Float[np.ndarray, "tokens width"],
     above: Float[np.ndarray, "tokens width"],

@@ -46,6 +46,35 @@ def readout_basis(
     return np.ascontiguousarray(basis * np.sign(basis[strongest, np.arange(k)]))
 
 
+def fold_norm(
+    unembedding: Float[np.ndarray, "vocabulary width"], gain: Float[np.ndarray, " width"]
+) -> Float[np.ndarray, "vocabulary width"]:
+    """The unembedding as seen before the final norm's gain: each column times its gain.
+
+    An option of the readout subspace. Gemma's norm multiplies by ``1 + weight``: that sum is
+    the gain.
+
+    Raises:
+        GeometryError: a gain of another width.
+    """
+    if gain.shape != unembedding.shape[1:]:
+        raise GeometryError(
+            f"a gain of shape {gain.shape} for an unembedding of shape {unembedding.shape}"
+        )
+    return unembedding * gain.astype(unembedding.dtype)
+
+
+def centre_vocabulary(
+    unembedding: Float[np.ndarray, "vocabulary width"],
+) -> Float[np.ndarray, "vocabulary width"]:
+    """The unembedding less its mean row, which moves all logits alike and no probability.
+
+    An option of the readout subspace. The mean is summed in float64.
+    """
+    mean = unembedding.mean(axis=0, dtype=np.float64)
+    return unembedding - mean.astype(unembedding.dtype)
+
+
 def random_subspaces(
     width: int, k: int, count: int, rng: np.random.Generator
 ) -> Float[np.ndarray, "count width k"]:
