@@ -183,7 +183,7 @@ def test_outside_a_checkout_the_notebooks_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_help_shows_examples() -> None:
-    for command in ("pga", "updates", "run", "book"):
+    for command in ("pga", "updates", "run", "book", "claims"):
         done = layergeom(command, "--help", cwd=ROOT)
         assert done.status == 0
         assert "Example: layergeom" in done.out

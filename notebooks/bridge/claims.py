@@ -49,8 +49,8 @@ if outsiders := claims.outsiders(results.models):
 # %% [markdown]
 # A claim is *reproduced* where its rule holds and *not reproduced* where the intervals rule it out.
 # It is *mixed* where they leave both possible, or where models that it speaks of differ. It is *not
-# testable* where no model is of the kind that it speaks of: what is said of models wider than 2,048
-# cannot be tried on narrow ones. Each model takes part with its own verdict, further down.
+# testable* where no model is of the kind that it speaks of: what is said of widths from 2,048 on
+# cannot be tried on narrow models. Each model has its own verdict, further down.
 
 # %%
 report.publish_table(

@@ -279,8 +279,11 @@ def test_a_model_that_does_not_beat_bigrams_decides_nothing(claim: Claim) -> Non
     weak = CASES[claim.id][YES]
     weak = replace(weak, models=[replace(e, decides=False, bigram_loss=1.0) for e in weak.models])
     assert verdict(claim, weak) is NONE
-    beside = together(CASES[claim.id][NO], weak)
-    assert verdict(claim, beside) is NO
+    (entry,) = ledger(together(CASES[claim.id][NO], weak), [claim])
+    assert entry.finding.verdict is NO
+    aside = [model for model in entry.finding.models if model.model.endswith(" 1")]
+    assert {model.verdict for model in aside} <= {NONE}
+    assert all(model.measured.startswith("takes no part; ") for model in aside)
 
 
 #: Those judged on all models at once; of the others, each model is judged by itself.

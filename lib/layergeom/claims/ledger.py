@@ -1,11 +1,11 @@
 """The ledger: every claim of both documents, its rule, and what becomes of it."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from layergeom.claims import readout, updates
 from layergeom.claims.evidence import Evidence, Results
-from layergeom.claims.verdicts import Finding, Verdict
+from layergeom.claims.verdicts import Finding, ModelVerdict, Verdict
 from layergeom.report.published import Published, published
 
 
@@ -246,9 +246,25 @@ class Entry:
 
 
 def ledger(results: Results, claims: Sequence[Claim] = CLAIMS) -> tuple[Entry, ...]:
-    """Judge every claim; a model that does not beat its bigram model decides none."""
+    """Judge every claim; a model that does not beat its bigram model decides none.
+
+    What is measured of such a model alone is reported beside the others.
+    """
     deciding = results.taking_part()
-    return tuple(Entry(claim, claim.judge(deciding)) for claim in claims)
+    outside = [evidence for evidence in results.models if not evidence.decides]
+    entries = []
+    for claim in claims:
+        found = claim.judge(deciding)
+        aside = [row for evidence in outside for row in _reported(claim, evidence)]
+        entries.append(Entry(claim, Finding(found.verdict, (*found.models, *aside))))
+    return tuple(entries)
+
+
+def _reported(claim: Claim, evidence: Evidence) -> Iterator[ModelVerdict]:
+    for found in claim.judge(Results([evidence])).models:
+        if found.verdict is not Verdict.NOT_TESTABLE:
+            text = f"takes no part; {found.measured}"
+            yield replace(found, verdict=Verdict.NOT_TESTABLE, measured=text)
 
 
 def counts(entries: Iterable[Entry]) -> dict[Verdict, int]:

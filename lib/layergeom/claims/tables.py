@@ -29,11 +29,11 @@ class Links:
     models: frozenset[str] = frozenset()
 
     def figures(self, claim: Claim) -> str:
-        """A claim's figures: the page that compares all models, or the one that lists theirs."""
+        """A link to the page that compares all models, or to the one that lists theirs."""
         if claim.notebook not in self.notebooks:
-            return f"`{claim.notebook}`"
+            return ""
         page = f"--{slug(ACROSS)}.ipynb" if claim.across else ".md"
-        return f"[{claim.notebook.split('/')[-1]}](../{claim.notebook}{page})"
+        return f"[figure](../{claim.notebook}{page})"
 
     def model(self, claim: Claim, name: str) -> str:
         """A model's name, as a link to the page of its figure where there is one."""
@@ -48,11 +48,12 @@ def overview(entries: Iterable[Entry], links: Links) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "claim": entry.claim.id,
-            "document": entry.claim.published.document,
-            "says": entry.claim.published.statement,
-            "its figure": entry.claim.published.published,
+            "document, and its figure": (
+                f"{entry.claim.published.document}: {entry.claim.published.statement} "
+                f"(*{entry.claim.published.published}*)"
+            ),
             "verdict": f"**{entry.finding.verdict}**",
-            "figure here": links.figures(entry.claim),
+            "shown in": links.figures(entry.claim),
         }
         for entry in entries
     )
@@ -60,16 +61,22 @@ def overview(entries: Iterable[Entry], links: Links) -> pd.DataFrame:
 
 def by_model(entries: Iterable[Entry], links: Links) -> pd.DataFrame:
     """One row per claim and model: what is measured, and the model's own verdict."""
-    return pd.DataFrame(
-        {
-            "claim": entry.claim.id,
-            "model": links.model(entry.claim, model.model),
-            "measured": model.measured,
-            "verdict": str(model.verdict),
-        }
+    rows = [
+        (
+            entry.claim.id,
+            links.model(entry.claim, model.model),
+            model.measured,
+            _own(model),
+        )
         for entry in entries
         for model in entry.finding.models
-    )
+    ]
+    return pd.DataFrame(rows, columns=["claim", "model", "measured", "verdict"])
+
+
+def _own(model: ModelVerdict) -> str:
+    """A single model's verdict, which does not speak of models."""
+    return "not testable" if model.verdict is Verdict.NOT_TESTABLE else str(model.verdict)
 
 
 def rules(entries: Iterable[Entry]) -> pd.DataFrame:
@@ -173,10 +180,10 @@ def as_text(entries: Iterable[Entry]) -> str:
         said = entry.claim.published
         lines.append(
             f"{entry.claim.id:4}{entry.finding.verdict.upper()}  {said.document}: "
-            f"{said.statement} ({said.published})"
+            f"{said.statement}; {said.published}"
         )
         lines += [
-            f"      {found.model}: {found.verdict}; {found.measured}"
+            f"      {found.model}: {_own(found)}; {found.measured}"
             for found in entry.finding.models
         ]
     return "\n".join(lines)
