@@ -138,7 +138,7 @@ def test_unknown_model_ends_the_command_with_status_2_and_no_traceback(
     printed = capsys.readouterr()
     assert caught.value.code == 2
     assert printed.out == ""
-    assert printed.err.startswith("Error: unknown model 'nosuch'. Known: smoke-pythia, smollm2")
+    assert printed.err.startswith("Error: unknown model 'nosuch'. Known: gemma3-270m, mini-")
     assert printed.err.count("\n") == 1
 
 
