@@ -229,7 +229,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="R14",
         quantity="Spearman of lens agreement and z over layers",
-        rule="its interval holds 0",
+        rule="its interval holds 0, which says little where there are few layers",
         needs="any model",
         judge=readout.not_decodability,
         notebook="readout/logit_lens",
