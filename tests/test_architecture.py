@@ -101,7 +101,7 @@ def test_geometry_needs_numerical_packages_only(path: Path) -> None:
 
 
 def test_importing_geometry_loads_no_model_and_no_plot() -> None:
-    heavy = ("torch", "transformers", "pandas", "matplotlib")
+    heavy = ("torch", "transformers", "pandas", "matplotlib", "sklearn")
     code = (
         "import sys, layergeom.geometry; "
         f"print([name for name in {heavy!r} if name in sys.modules])"

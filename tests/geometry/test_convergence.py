@@ -133,6 +133,14 @@ def test_subspaces_can_be_ranked_a_few_at_a_time() -> None:
         np.testing.assert_array_equal(one.doubled, other.doubled)
 
 
+def test_without_random_subspaces_the_two_spaces_remain() -> None:
+    first, second = model(30, 10, 3, 19), model(30, 8, 3, 20)
+    bare = [ranked_distances(states, v, null[:0]) for states, v, null in (first, second)]
+    found, expected = distance_agreement(*bare), compare(first, second)
+    assert (found.full, found.readout) == (expected.full, expected.readout)
+    assert found.random.shape == (0,)
+
+
 def test_equidistant_points_are_a_gap_with_a_named_warning() -> None:
     _, readout, null = model(6, 6, 2, seed=12)
     with pytest.warns(UndefinedCorrelationWarning):

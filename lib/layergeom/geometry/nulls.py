@@ -3,6 +3,8 @@
 Extensions of Readout (arXiv 2605.17084), section 3, of our own.
 """
 
+from functools import cache
+
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import brentq
@@ -80,10 +82,7 @@ class _Tilted:
         self.first, self.rest = values[:k], values[k:]
         self.log_ratios = np.log(self.rest)[:, None] - np.log(self.first)
         # G_2 G_1^-1, as the solution of G_1^T X^T = G_2^T.
-        turned = np.linalg.solve(
-            gaussian[:, :k].transpose(0, 2, 1), gaussian[:, k:].transpose(0, 2, 1)
-        )
-        self.slopes = turned.transpose(0, 2, 1)
+        self.slopes = map_threads(lambda g: np.linalg.solve(g[:k].T, g[k:].T).T, gaussian)
 
     def captured(self, exponent: float) -> float:
         """Share of the variance inside, averaged over the subspaces: rises with the exponent."""
@@ -99,12 +98,15 @@ class _Tilted:
 
         return float(np.mean(map_threads(held, self.slopes)))
 
-    def bases(self, exponent: float) -> Float[np.ndarray, "count rank k"]:
-        """Orthonormal bases in these coordinates."""
+    def bases(
+        self, exponent: float, directions: Float[np.ndarray, "width rank"]
+    ) -> Float[np.ndarray, "count width k"]:
+        """Orthonormal bases, from the principal directions that these coordinates belong to."""
         ratios = np.exp(exponent * self.log_ratios)
+        top = np.eye(len(self.first))
 
-        def basis(slopes: Float[np.ndarray, "rest k"]) -> Float[np.ndarray, "rank k"]:
-            return np.linalg.qr(np.concatenate([np.eye(len(self.first)), slopes * ratios])).Q
+        def basis(slopes: Float[np.ndarray, "rest k"]) -> Float[np.ndarray, "width k"]:
+            return directions @ np.linalg.qr(np.concatenate([top, slopes * ratios])).Q
 
         return np.stack(map_threads(basis, self.slopes))
 
@@ -154,22 +156,27 @@ def variance_matched_subspaces(
     gaussian = rng.standard_normal((count, rank, k))
     rising = _Tilted(values, gaussian)
     if rising.captured(0.0) <= target:
-        return directions @ rising.bases(_matching_exponent(rising, target, 1.0))
+        return rising.bases(_matching_exponent(rising, target, 1.0), directions)
     falling = _Tilted(values[::-1], gaussian[:, ::-1])
-    return directions[:, ::-1] @ falling.bases(_matching_exponent(falling, target, -1.0))
+    return falling.bases(_matching_exponent(falling, target, -1.0), directions[:, ::-1])
 
 
 def _matching_exponent(family: _Tilted, target: float, sign: float) -> float:
     """The exponent at which the family captures the target; its sign is known."""
-    if sign * (family.captured(0.0) - target) >= 0.0:  # equal but for rounding
+
+    @cache
+    def excess(exponent: float) -> float:
+        return family.captured(exponent) - target
+
+    if sign * excess(0.0) >= 0.0:  # equal but for rounding
         return 0.0
     end = sign
-    while sign * (family.captured(end) - target) < 0.0:
+    while sign * excess(end) < 0.0:
         end *= 2.0
         if abs(end) > _LARGEST_EXPONENT:
             raise GeometryError(
                 f"the readout holds {target:.4g} of the variance; subspaces tilted along the "
                 f"spectrum hold {'at most' if sign > 0 else 'at least'} "
-                f"{family.captured(end / 2.0):.4g}: no null matches it"
+                f"{target + excess(end / 2.0):.4g}: no null matches it"
             )
-    return float(brentq(lambda a: family.captured(a) - target, 0.0, end, xtol=1e-10))
+    return float(brentq(excess, 0.0, end, xtol=1e-10))
