@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import rankdata
 
 from layergeom.geometry.errors import GeometryError, UndefinedCorrelationWarning
 
@@ -146,6 +145,9 @@ def spearman(x: Float[np.ndarray, " tokens"], y: Float[np.ndarray, " tokens"]) -
 
     NaN with an ``UndefinedCorrelationWarning`` where either is constant.
     """
+    # scipy.stats takes a second to import, and stored results are shown without it.
+    from scipy.stats import rankdata
+
     rank_x = rankdata(x) - 0.5 * (len(x) + 1)
     rank_y = rankdata(y) - 0.5 * (len(y) + 1)
     scale = float(np.sqrt((rank_x @ rank_x) * (rank_y @ rank_y)))

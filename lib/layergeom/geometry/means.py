@@ -2,7 +2,7 @@
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import t as student_t
+from scipy.special import stdtrit
 
 from layergeom.geometry.bootstrap import Estimate
 
@@ -17,7 +17,7 @@ def sample_mean_estimate(samples: Float[np.ndarray, " samples"]) -> Estimate:
     mean = float(np.mean(samples))
     if count < 2:
         return Estimate(mean, float("nan"), float("nan"))
-    half = float(student_t.ppf(0.975, count - 1) * np.std(samples, ddof=1) / np.sqrt(count))
+    half = float(stdtrit(count - 1, 0.975) * np.std(samples, ddof=1) / np.sqrt(count))
     return Estimate(mean, mean - half, mean + half)
 
 

@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import rankdata
 
 from layergeom.geometry.bootstrap import NOT_DEFINED, Estimate, percentile_interval
 from layergeom.geometry.errors import GeometryError, UndefinedCorrelationWarning
@@ -77,6 +76,9 @@ def _row_spearman(
 ) -> Float[np.ndarray, " rows"]:
     """Spearman's correlation of each pair of rows, ties averaged; NaN where one is constant."""
     centre = 0.5 * (x.shape[1] + 1)
+    # scipy.stats takes a second to import, and stored results are shown without it.
+    from scipy.stats import rankdata
+
     rank_x, rank_y = rankdata(x, axis=1) - centre, rankdata(y, axis=1) - centre
     scale = np.sqrt(np.sum(rank_x**2, axis=1) * np.sum(rank_y**2, axis=1))
     with np.errstate(invalid="ignore"):

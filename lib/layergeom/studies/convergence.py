@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from scipy.stats import t as student_t
+from scipy.special import stdtrit
 
 from layergeom.corpora import Corpus
 from layergeom.errors import NotMeasurableError, UsageError
@@ -313,7 +313,7 @@ def _mean_estimate(values: Float[np.ndarray, " samples"], shared_variance: float
     if count < 2:
         return Estimate(mean, float("nan"), float("nan"))
     error = np.sqrt(float(values.var(ddof=1)) / count + shared_variance)
-    half = float(student_t.ppf(0.975, count - 1)) * float(error)
+    half = float(stdtrit(count - 1, 0.975)) * float(error)
     return Estimate(mean, mean - half, mean + half)
 
 
