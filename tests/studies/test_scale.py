@@ -78,3 +78,4 @@ def test_a_family_is_the_catalogues_or_the_model_itself() -> None:
     assert family_of("EleutherAI/pythia-70m") == "EleutherAI/pythia"
     assert family_of("state-spaces/mamba-1.4b-hf") == "state-spaces/mamba"
     assert family_of("distilbert/distilgpt2") == "distilbert/distilgpt2"
+    assert family_of("run-7/own") == "run-7/own"

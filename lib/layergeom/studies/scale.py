@@ -12,14 +12,14 @@ from layergeom.models.checkpoints import training_record
 from layergeom.studies.pga import PGAStudy
 from layergeom.studies.states import Session
 
-#: The size in a hub id, with whatever stands behind it: ``-1.4b-hf``.
-_SIZE = re.compile(r"-\d.*$")
+#: The size in the name of a model, with whatever stands behind it: ``-1.4b-hf``.
+_SIZE = re.compile(r"-\d[^/]*$")
 
 
 def family_of(model: str) -> str:
-    """A model's family in the catalogue; of a hub id, what stands before the size.
+    """A model's family in the catalogue; of a hub id or folder, what stands before the size.
 
-    Any other model is a family of its own.
+    A model whose name has no size is a family of its own.
     """
     entry = find_entry(model)
     return _SIZE.sub("", model) if entry is None else entry.family
