@@ -15,7 +15,7 @@ from layergeom.geometry import (
     snap,
     spearman_to_reference,
 )
-from layergeom.geometry.ranks import STEPS
+from layergeom.geometry.ranks import STEPS, _binned_cross_product
 from properties import deterministic
 
 
@@ -43,6 +43,47 @@ def test_equals_scipy_on_as_many_pairs_as_the_default_sample_has() -> None:
     x, noise = np.random.default_rng(0).uniform(0.0, 1.0, size=(2, 600 * 599 // 2))
     y = x + noise
     assert correlation(x, y) == pytest.approx(spearmanr(x, y).statistic, abs=1e-6)
+
+
+SPREADS = {
+    "even": lambda rng, pairs: rng.uniform(0.0, 2.0, pairs),
+    "narrow": lambda rng, pairs: 0.9 + 1e-4 * rng.normal(size=pairs),
+    "narrow with one far away": lambda rng, pairs: np.r_[
+        2.0, 0.9 + 1e-5 * np.clip(rng.normal(size=pairs - 1), -4, 4)
+    ],
+    "two heaps": lambda rng, pairs: rng.choice([0.1, 1.9], pairs) + 0.01 * rng.uniform(size=pairs),
+    "skew": lambda rng, pairs: 2.0 * rng.beta(2.0, 60.0, pairs),
+    "few values": lambda rng, pairs: rng.integers(0, 9, pairs) / 8.0,
+}
+
+
+@pytest.mark.parametrize("pairs", [65_535, 65_536, 200_000, 499_500])
+@pytest.mark.parametrize("spread", list(SPREADS))
+def test_counting_and_sorting_equal_scipy_however_the_distances_are_spread(
+    pairs: int, spread: str
+) -> None:
+    rng = np.random.default_rng(pairs)
+    y = SPREADS[spread](rng, pairs)
+    order = 0.5 * rankdata(y) / pairs + 0.5 * rng.uniform(size=pairs)
+    x = np.sort(SPREADS[spread](rng, pairs))[np.argsort(np.argsort(order))]
+    assert correlation(x, y) == pytest.approx(spearmanr(x, y).statistic, abs=2e-7)
+    assert correlation(y, y) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_bins_that_hide_too_much_are_not_used() -> None:
+    """Within a bin the order is the reference's, across bins it is not: counting alone would err.
+
+    A distance's last bits follow the reference, its first bits are drawn at random.
+    """
+    rng = np.random.default_rng(5)
+    pairs = 300_000
+    y = rng.uniform(0.0, 2.0, pairs)
+    x = (rng.integers(0, 2000, pairs) + 0.4 * rankdata(y) / pairs) / 1000.0
+    counted, ties, _ = _binned_cross_product(snap(x), reference_ranks(snap(y)).doubled, 11)
+    scale = (pairs**3 - ties) / 12.0 * reference_ranks(snap(y)).sum_squares
+    exact = spearmanr(x, y).statistic
+    assert abs(0.5 * counted / np.sqrt(scale) - exact) > 1e-4
+    assert correlation(x, y) == pytest.approx(exact, abs=2e-7)
 
 
 def test_reference_ranks_are_twice_the_mean_ranks() -> None:

@@ -1,9 +1,11 @@
 """Spearman's correlation between vectors of distances, for one reference and many others.
 
-Sorting is the whole cost of a rank correlation. The reference is ranked once; every other
-vector is sorted as 64-bit keys that hold the distance in the upper half and the reference's
-rank in the lower half, so that one sort yields both orders. The sort is a radix sort in three
-passes over the 31 bits of the distance, compiled by Numba: about twice as fast as NumPy's.
+The reference is ranked once. Every other vector is counted into narrow bins, and each distance
+takes the mean rank of its bin: no sort, two passes over the distances. What that can lose is known
+from the counts; where it could matter, the vector is sorted instead, as 64-bit keys that hold the
+distance in the upper half and the reference's rank in the lower half, so that one sort yields both
+orders. The sort is a radix sort in three passes over the 31 bits of the distance. Both are compiled
+by Numba.
 """
 
 import warnings
@@ -19,6 +21,16 @@ from layergeom.geometry.errors import GeometryError, UndefinedCorrelationWarning
 #: 1e-16), and a rank statistic must not see that: they are snapped to multiples of 2^-29, about
 #: 2e-9. A power of two, so that scaling is exact; the largest distance, 2, is 2^30 steps.
 STEPS = 2.0**29
+
+#: Bits of a bin's number. The counts of 2^18 bins, a megabyte, stay in a core's second cache.
+_BIN_BITS = 18
+#: Numbers of distances that are counted: fewer are sorted sooner than the bins are emptied, and
+#: the products of more would overflow.
+_COUNTED = range(1 << 16, 1 << 26)
+#: Largest share of the ranks' variance that bins may hide before a vector is sorted instead. The
+#: order within bins has no part in the reference's order, so the correlation moves by about the
+#: root of share over pairs: 1e-7 for the 180,000 pairs of 600 tokens.
+_HIDDEN = 1e-9
 
 
 @dataclass(frozen=True)
@@ -139,6 +151,53 @@ def _cross_product(keys):  # type: ignore[no-untyped-def]
     return cross, ties
 
 
+@njit(nogil=True, cache=True)
+def _binned_cross_product(snapped, payload, bits):  # type: ignore[no-untyped-def]
+    """As ``_cross_product``, with a bin's distances as ties; and whether a bin is one step."""
+    pairs = snapped.size
+    low = snapped[0]
+    high = snapped[0]
+    for i in range(pairs):
+        low = min(low, snapped[i])
+        high = max(high, snapped[i])
+    shift = 0
+    while (high - low) >> shift >= 1 << bits:
+        shift += 1
+    ranks = np.zeros(((high - low) >> shift) + 1, np.int32)
+    for i in range(pairs):
+        ranks[(snapped[i] - low) >> shift] += 1
+    # Each count becomes twice its bin's mean rank, less the mean of all.
+    ties = 0.0
+    before = 0
+    for value in range(ranks.size):
+        here = ranks[value]
+        length = float(here)
+        ties += length * length * length - length
+        ranks[value] = 2 * before + here - pairs
+        before += here
+    # Integers within a block cannot overflow, and cost a third of floating-point products.
+    cross = 0.0
+    for begin in range(0, pairs, 256):
+        weighted = 0
+        for i in range(begin, min(begin + 256, pairs)):
+            weighted += ranks[(snapped[i] - low) >> shift] * payload[i]
+        cross += weighted
+    return 0.5 * cross, ties, shift == 0
+
+
+def _products(
+    snapped: Int[np.ndarray, " pairs"], doubled: Int[np.ndarray, " pairs"]
+) -> tuple[float, float]:
+    """Sum of centred rank times reference rank, and sum(t^3 - t): counted, or sorted."""
+    pairs = snapped.size
+    if pairs in _COUNTED:
+        cross, ties, exact = _binned_cross_product(snapped, doubled, _BIN_BITS)
+        if exact or ties <= _HIDDEN * float(pairs) ** 3:
+            return cross, ties
+    # The positions are centred, so the mean of the reference's ranks drops out of the product.
+    return _cross_product(_sorted_keys(snapped, doubled))  # type: ignore[no-any-return]
+
+
 def _sum_squares(pairs: int, ties: float) -> float:
     """Sum of squared deviations of mean ranks: (n^3 - n - sum(t^3 - t)) / 12."""
     return (float(pairs) ** 3 - pairs - ties) / 12.0
@@ -170,8 +229,7 @@ def spearman_to_reference(snapped: Int[np.ndarray, " pairs"], reference: Referen
     pairs = reference.doubled.size
     if snapped.size != pairs:
         raise GeometryError(f"{snapped.size} distances against a reference of {pairs}")
-    # The positions are centred, so the mean of the reference's ranks drops out of the product.
-    cross, ties = _cross_product(_sorted_keys(snapped, reference.doubled))
+    cross, ties = _products(snapped, reference.doubled)
     scale = _sum_squares(pairs, ties) * reference.sum_squares
     if scale <= 0.0:
         warnings.warn(
