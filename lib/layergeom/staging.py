@@ -77,7 +77,7 @@ def stage(root: Path, pages: Path, profile: Profile, staging: Path) -> None:
         )
         staged = [_stage_page(pages, notebook, subject, staging) for subject in subjects]
         every += staged
-        files = [{"file": f"pages/{section}/{page.label}"} for page in staged]
+        files: list[dict[str, Any]] = [{"file": f"pages/{section}/{page.label}"} for page in staged]
         if notebook.scope == "per model":
             _write_question(notebook, staged, staging)
             files = [{"file": f"pages/{notebook.name}", "sections": files}]
