@@ -78,7 +78,7 @@ for quantity, label, colour in (
     report.curve(bottom, at(quantity)["block"], at(quantity), colour, label)
 bottom.axhline(0, color=report.GREY, linewidth=0.8)
 bottom.set_ylabel(r"$\rho$ of share and KL")
-bottom.set_xlabel("block")
+report.block_axis(bottom, depth)
 report.spread_labels(top, gap=0.09)
 report.spread_labels(bottom, gap=0.09)
 residual, update = at("readout_share_residual")["value"], at("readout_share_update")["value"]

@@ -70,7 +70,7 @@ for column, reading in enumerate(("state", "update")):
         if column:
             report.spread_labels(axis, gap=0.07)
     axes[0, column].set_title(f"{reading} reading")
-    axes[1, column].set_xlabel("block")
+    report.block_axis(axes[1, column], depth)
 axes[0, 0].set_ylabel("cosine (median)")
 axes[1, 0].set_ylabel("angle (median, degrees)")
 

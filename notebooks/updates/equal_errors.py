@@ -70,7 +70,7 @@ top.set_ylabel("KL (nats, median)")
 report.symmetric_log(bottom, own["value"].median() / 10)
 bottom.axhline(0, color=report.GREY, linewidth=0.8)
 bottom.set_ylabel("residual's KL less control's")
-bottom.set_xlabel("block")
+report.block_axis(bottom, depth)
 report.spread_labels(top, gap=0.08)
 report.spread_labels(bottom, gap=0.08)
 above = {control: int((rows["ci_low"] > 0).sum()) for control, rows in differences.items()}

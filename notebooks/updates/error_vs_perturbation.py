@@ -87,7 +87,8 @@ for quantity, (label, colour) in CURVES.items():
     if len(rows):
         report.curve(axes["d"], rows["block"], rows, colour, label)
 report.spread_labels(axes["d"], gap=0.08)
-axes["d"].set(xlabel="block", ylabel=r"Spearman $\rho$ of error and KL")
+report.block_axis(axes["d"], depth)
+axes["d"].set_ylabel(r"Spearman $\rho$ of error and KL")
 medians = chosen.groupby("quantity")["value"].median()
 report.publish_figure(
     figure,

@@ -73,8 +73,8 @@ axes[0, 0].set_ylim(bottom=0)
 axes[1, 0].set_yscale("log")
 report.few_log_ticks(axes[1, 0].yaxis)
 axes[1, 1].axhline(0, color=report.GREY, linewidth=0.8)
-axes[1, 0].set_xlabel("block")
-axes[1, 1].set_xlabel("block")
+report.block_axis(axes[1, 0], depth)
+report.block_axis(axes[1, 1], depth)
 
 
 def at(quantity):

@@ -70,7 +70,7 @@ for row, (choice, title) in zip(axes, CHOICES.items(), strict=True):
             label = alternative if axis is row[1] else ""
             report.curve(axis, shown["block"], shown, colour, label)
     row[0].set_title(title)
-    report.spread_labels(row[1], gap=0.13)
+    report.spread_labels(row[1], gap=0.16)
 for axis in axes[-1]:
     axis.set_xlabel("block")
     axis.set_xticks(facts["blocks"])

@@ -60,7 +60,7 @@ for axis, (of, title) in zip(axes, TITLES.items(), strict=True):
     axis.set_ylabel("share along (median)")
     report.spread_labels(axis, gap=0.08)
 axes[0].set_ylim(bottom=0)
-axes[1].set_xlabel("block")
+report.block_axis(axes[1], depth)
 medians = table.groupby(["of", "part"])["value"].median()
 report.publish_figure(
     figure,

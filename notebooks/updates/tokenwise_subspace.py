@@ -70,7 +70,7 @@ for column, (reading, table) in enumerate(curves.items()):
     axes[0, column].xaxis.set_major_formatter("{x:g}")
     axes[0, column].set_xlabel("dimension of the subspace")
     axes[0, column].set_title(f"{reading} reading, block {middle}")
-    axes[1, column].set_xlabel("block")
+    report.block_axis(axes[1, column], depth)
     axes[1, column].set_title(f"{reading} reading, dimension {dimension}")
     axes[column, 0].set_ylabel("share of squared length")
 axes[0, 0].set_ylim(0, 1.05)

@@ -65,7 +65,7 @@ for axis, values, label, norm, colours in (
 ):
     shown = axis.imshow(values.to_numpy(), aspect="auto", cmap=colours, norm=norm)
     figure.colorbar(shown, ax=axis, location="top", label=label, aspect=15)
-    axis.set_xlabel("block")
+    report.block_axis(axis, depth)
 axes[0].set_yticks(range(len(words)), [report.word_label(word) for word in words], fontsize=9)
 axes[0].tick_params(axis="y", length=0)
 axes[1].tick_params(axis="y", length=0)

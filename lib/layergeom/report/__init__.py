@@ -1,5 +1,7 @@
 """How results are shown: style, figures, tables, provenance and the documents' own figures."""
 
+from layergeom.report.agreement import agreement_map
+from layergeom.report.alternatives import rounded_alternatives
 from layergeom.report.provenance import provenance
 from layergeom.report.publish import (
     ACROSS,
@@ -12,20 +14,26 @@ from layergeom.report.publish import (
     with_interval,
 )
 from layergeom.report.published import comparison
+from layergeom.report.scale import rounded_scale, width_colours
 from layergeom.report.style import (
     BLUE,
     GREEN,
     GREY,
     ORANGE,
     VERMILION,
+    block_axis,
     curve,
     few_log_ticks,
     label_end,
     layer_axis,
     point,
     spread_labels,
+    symmetric_log,
     use_style,
 )
+from layergeom.report.training import mark_uncertain, step_axis, step_place, z_heat_map
+from layergeom.report.updates_tables import rounded_classes, rounded_correlations
+from layergeom.report.words import word_label
 
 __all__ = [
     "ACROSS",
@@ -34,20 +42,33 @@ __all__ = [
     "GREY",
     "ORANGE",
     "VERMILION",
+    "agreement_map",
+    "block_axis",
     "comparison",
     "curve",
     "few_log_ticks",
     "label_end",
     "layer_axis",
+    "mark_uncertain",
     "point",
     "provenance",
     "publish_figure",
     "publish_table",
+    "rounded_alternatives",
+    "rounded_classes",
+    "rounded_correlations",
+    "rounded_scale",
     "show_notice",
     "show_notices",
     "show_table",
     "slug",
     "spread_labels",
+    "step_axis",
+    "step_place",
+    "symmetric_log",
     "use_style",
+    "width_colours",
     "with_interval",
+    "word_label",
+    "z_heat_map",
 ]

@@ -106,6 +106,23 @@ def few_log_ticks(axis: Any) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def symmetric_log(axis: Any, unit: float) -> None:
+    """A y axis that is logarithmic on either side of zero, and linear close to it.
+
+    Args:
+        axis: the panel.
+        unit: a size below which differences do not count; taken down to a power of ten, so that
+            no label stands inside the linear stretch.
+    """
+    axis.set_yscale("symlog", linthresh=10.0 ** math.floor(math.log10(unit)))
+
+
+def block_axis(axis: Any, depth: int) -> None:
+    """Ticks at whole blocks, 0 to L - 1, and the axis's name."""
+    axis.set_xticks(range(0, depth, max(1, round(depth / 6))))
+    axis.set_xlabel("block")
+
+
 def layer_axis(axis: Any, depth: int) -> None:
     """Ticks for ``H_0 ... H_L`` and, set off, for the point after the final norm."""
     step = max(1, round(depth / 6))
