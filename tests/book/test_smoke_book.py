@@ -15,6 +15,25 @@ import pytest
 from cli import layergeom
 
 ROOT = Path(__file__).parents[2]
+#: One of each kind: figures, a table and a comparison. CI runs all notebooks after the tests, with
+#: `make book PROFILE=smoke`.
+PROFILE = """
+sizes: smoke
+models: [smoke-pythia]
+notebooks:
+  - readout/pga_by_layer
+  - readout/masking
+  - readout/scale_profiles
+  - updates/error_vs_perturbation
+  - updates/function_classes
+"""
+PAGES = [
+    "readout/masking--smoke-pythia",
+    "readout/pga_by_layer--smoke-pythia",
+    "readout/scale_profiles--all-models",
+    "updates/error_vs_perturbation--smoke-pythia",
+    "updates/function_classes--smoke-pythia",
+]
 PARTS = ("book", "notebooks", "lib", "profiles", "_config.yml", "_toc.yml", "Snakefile")
 
 
@@ -25,6 +44,7 @@ def copy_checkout(target: Path) -> Path:
             shutil.copytree(source, target / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, target / name)
+    (target / "profiles" / "smoke.yml").write_text(PROFILE)
     return target
 
 
@@ -55,28 +75,36 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_killed_build_is_gone_on_from_and_leaves_nothing_half_written(checkout: Path) -> None:
     assert list(checkout.rglob(".partial-*")) == []
-    assert len(list((checkout / "_build" / "pages" / "smoke").rglob("*.ipynb"))) == 4
+    assert len(list((checkout / "_build" / "pages" / "smoke").rglob("*.ipynb"))) == len(PAGES)
 
 
-def test_every_page_has_question_figure_papers_figure_and_command(checkout: Path) -> None:
-    pages = sorted((checkout / "_build" / "html" / "pages").rglob("*.html"))
-    assert [page.stem for page in pages] == [
-        "masking--smoke-pythia",
-        "pga_by_layer--smoke-pythia",
-        "alignment_by_layer--smoke-pythia",
-        "error_vs_perturbation--smoke-pythia",
-    ]
+def test_every_page_has_question_figure_or_table_papers_figure_and_command(checkout: Path) -> None:
+    folder = checkout / "_build" / "html" / "pages"
+    pages = sorted(folder.rglob("*--*.html"))
+    assert [page.relative_to(folder).with_suffix("").as_posix() for page in pages] == PAGES
     for page in pages:
         text = page.read_text()
-        assert re.search(r"<h1>.*\? \(smoke-pythia\)", text, re.DOTALL)
-        assert '<figure class="align-default"' in text
-        assert "<figcaption>" in text
+        about = "" if "all-models" in page.stem else r" \(smoke-pythia\)"
+        assert re.search(rf"<h1>.*\?{about}<", text, re.DOTALL)
+        is_table = "function_classes" in page.stem
+        assert ('<figure class="align-default"' in text) is not is_table
+        assert (f'id="tab-{page.stem.replace("_", "-")}"' in text) is is_table
         assert "reports</p></th>" in text
         assert "measured here</p></th>" in text
         assert "layergeom run " in re.sub(r"<[^>]+>", "", text)  # the highlighter splits words
-        for suffix in ("csv", "svg", "png", "pdf", "json"):
+        for suffix in ("csv", "json") if is_table else ("csv", "svg", "png", "pdf", "json"):
             assert re.search(rf'download="" href="[^"]*/{page.stem}\.{suffix}"', text)
         assert "error" not in re.findall(r'class="output ([a-z_]+)', text)
+
+
+def test_the_contents_lead_from_question_and_model_to_every_page(checkout: Path) -> None:
+    pages = checkout / "_build" / "html" / "pages"
+    question = (pages / "readout" / "masking.html").read_text()
+    assert 'href="masking--smoke-pythia.html"' in question
+    overview = (pages / "models" / "smoke-pythia.html").read_text()
+    for name in PAGES:
+        if "all-models" not in name:
+            assert f'href="../{name}.html' in overview
 
 
 def test_formulas_come_from_the_book_itself(checkout: Path) -> None:
