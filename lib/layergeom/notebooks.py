@@ -60,6 +60,7 @@ class Notebook:
         path: the file.
         content: as a notebook, before execution.
         scope: whether it measures one model or compares several.
+        order: its place among the notebooks of its section and scope, in the book.
         parameters: by name.
         studies: the studies whose results it reads.
     """
@@ -68,6 +69,7 @@ class Notebook:
     path: Path
     content: NotebookNode
     scope: Scope
+    order: int
     parameters: Mapping[str, Parameter]
     studies: tuple[str, ...]
 
@@ -108,6 +110,7 @@ def read_notebook(root: Path, name: str) -> Notebook:
         path=path,
         content=content,
         scope=_scope(content, path),
+        order=int(options.get("order", 0)),
         parameters=_parameters(content),
         studies=tuple(options.get("studies", ())),
     )

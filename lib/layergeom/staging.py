@@ -68,7 +68,7 @@ def stage(root: Path, pages: Path, profile: Profile, staging: Path) -> None:
     every: list[StagedPage] = []
     notebooks = [read_notebook(root, name) for name in profile.notebooks]
     # Pages that compare models come first in their chapter.
-    for notebook in sorted(notebooks, key=lambda n: n.scope != "across"):
+    for notebook in sorted(notebooks, key=lambda n: (n.scope != "across", n.order)):
         section = notebook.name.split("/")[0]
         subjects = (
             [ACROSS]
@@ -119,7 +119,8 @@ def _card(page: StagedPage, title: str, folder: str) -> str:
             f":img-bottom: {folder}{page.label}.svg",
             f":img-alt: {' '.join(page.alt.split())}",
         ]
-    lines += ["", "Not measured; the page says why." if page.missing else "", ":::"]
+    says = "Not measured; the page says why." if page.missing else "A table."
+    lines += ["", "" if page.alt is not None else says, ":::"]
     return "\n".join(lines)
 
 

@@ -10,6 +10,7 @@
 #     name: python3
 #   layergeom:
 #     scope: per model
+#     order: 3
 #     studies: [bridge, updates, pga]
 #     claims: []
 # ---

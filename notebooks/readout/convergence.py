@@ -10,6 +10,7 @@
 #     name: python3
 #   layergeom:
 #     scope: across
+#     order: 3
 #     studies: [pga, convergence]
 #     claims: [R9]
 # ---
@@ -54,7 +55,8 @@ for names, reason in pairs.left_out.items():
 
 # %%
 SPACES = {"full": report.GREY, "readout": report.BLUE, "random": report.ORANGE}
-count = len(pairs.studies)
+count, matrices = len(pairs.studies), pairs.matrices()
+most = matrices.loc[matrices["space"] == "readout", "value"].max()
 figure, axes = plt.subplots(
     count, 2, squeeze=False, figsize=(6, 1 + 2.4 * count), width_ratios=[3, 2]
 )
@@ -67,14 +69,14 @@ for (axis, beside), study in zip(axes, pairs.studies, strict=True):
     axis.set_title("{} and\n{}".format(*study.names))
     axis.set(ylim=(min(-0.05, table["ci_low"].min()), 1.02), ylabel=r"agreement $\rho$")
     report.spread_labels(axis, gap=0.1)
-    mesh = report.agreement_map(beside, study.matrix(), "readout", study.names)
+    mesh = report.agreement_map(beside, study.matrix(), "readout", study.names, most)
 axes[-1, 0].set_xlabel("relative depth of both layers")
 figure.colorbar(mesh, ax=axes[:, 1], label=r"agreement $\rho$, readout", location="bottom")
 samples, tokens = pairs.studies[0].samples, sessions[0].settings.sizes.pga_tokens
 means = table.groupby(["first_model", "second_model", "quantity"], sort=False)["value"].mean()
 report.publish_figure(
     figure,
-    pd.concat([table, pairs.matrices().assign(quantity="matrix")], ignore_index=True),
+    pd.concat([table, matrices.assign(quantity="matrix")], ignore_index=True),
     name="convergence",
     model=report.ACROSS,
     caption=(

@@ -10,6 +10,7 @@
 #     name: python3
 #   layergeom:
 #     scope: per model
+#     order: 4
 #     studies: [pga]
 #     claims: [R1, R2, R3, R13]
 # ---

@@ -10,6 +10,7 @@
 #     name: python3
 #   layergeom:
 #     scope: per model
+#     order: 9
 #     studies: [pga, probes]
 #     claims: [R10, R11]
 # ---
@@ -61,7 +62,7 @@ for pooling, colour in (("mean", report.BLUE), ("last", report.GREEN)):
     report.curve(top, hidden["depth"], hidden, colour, "")
     report.point(top, last + 1, end.rename({"value": "z"}), colour, pooling)
 top.axhline(chance, color=report.GREY, linestyle=":")
-top.annotate("chance", (0, chance), xytext=(0, 3), textcoords="offset points", color=report.GREY)
+report.label_end(top, last + 1, chance, "chance", report.GREY)
 top.set_ylim(0, 1.03)
 top.set_ylabel(f"accuracy ({facts['classes']} classes)")
 report.spread_labels(top, gap=0.07)

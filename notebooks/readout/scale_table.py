@@ -10,6 +10,7 @@
 #     name: python3
 #   layergeom:
 #     scope: across
+#     order: 1
 #     studies: [pga]
 #     claims: [R1, R2, R3, R12]
 # ---

@@ -10,6 +10,7 @@
 #     name: python3
 #   layergeom:
 #     scope: per model
+#     order: 3
 #     studies: [updates]
 #     claims: [U1, U2, U7]
 # ---

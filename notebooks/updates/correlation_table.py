@@ -10,6 +10,7 @@
 #     name: python3
 #   layergeom:
 #     scope: across
+#     order: 1
 #     studies: [updates]
 #     claims: [U4, U5, U6]
 # ---

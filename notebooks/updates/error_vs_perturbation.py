@@ -10,6 +10,7 @@
 #     name: python3
 #   layergeom:
 #     scope: per model
+#     order: 6
 #     studies: [updates]
 #     claims: [U4]
 # ---

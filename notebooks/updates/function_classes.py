@@ -10,6 +10,7 @@
 #     name: python3
 #   layergeom:
 #     scope: per model
+#     order: 5
 #     studies: [updates]
 #     claims: [U8]
 # ---

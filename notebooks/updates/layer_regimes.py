@@ -10,6 +10,7 @@
 #     name: python3
 #   layergeom:
 #     scope: per model
+#     order: 7
 #     studies: [updates]
 #     claims: [U7, U10]
 # ---

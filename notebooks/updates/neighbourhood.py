@@ -10,6 +10,7 @@
 #     name: python3
 #   layergeom:
 #     scope: per model
+#     order: 11
 #     studies: [neighbourhood]
 #     claims: [U8]
 # ---

@@ -10,6 +10,7 @@
 #     name: python3
 #   layergeom:
 #     scope: per model
+#     order: 10
 #     studies: [sub_blocks]
 #     claims: []
 # ---

@@ -10,6 +10,7 @@
 #     name: python3
 #   layergeom:
 #     scope: per model
+#     order: 4
 #     studies: [updates]
 #     claims: [U3]
 # ---

@@ -10,6 +10,7 @@
 #     name: python3
 #   layergeom:
 #     scope: per model
+#     order: 8
 #     studies: [updates, where]
 #     claims: [U4]
 # ---
