@@ -32,6 +32,8 @@ EDITS: dict[str, list[tuple[str, str, str]]] = {
         ("files.py", "", APPENDED),
         ("errors.py", "exit_status = 1", "exit_status = 3"),
         ("studies/store.py", "", APPENDED),
+        ("models/sources.py", "", APPENDED),
+        ("models/training.py", "", APPENDED),
     ],
     "package": [("corpora/__init__.py", "", APPENDED)],
     "imported": [("corpora/documents.py", "STRETCH_CHARACTERS = 2000", "STRETCH_CHARACTERS = 1")],

@@ -7,10 +7,14 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
 
-#: Modules that move and show results and cannot change them.
+#: Modules that move and show results and cannot change them. Where a model comes from, and how it
+#: was trained, is in its weights, whose hash every result has among its inputs.
 _PLUMBING = frozenset(
     f"layergeom.{name}"
-    for name in ("errors", "files", "paths", "progress", "studies.store", "studies.code_version")
+    for name in (
+        *("errors", "files", "paths", "progress", "studies.store", "studies.code_version"),
+        *("models.sources", "models.checkpoints"),
+    )
 )
 
 
