@@ -99,8 +99,9 @@ def test_prose_layout_and_plumbing_do_not_count(versions: Versions, edit: str) -
 
 @pytest.mark.parametrize("edit", ["package", "imported", "imported in a function"])
 def test_an_edit_of_any_module_in_reach_counts(versions: Versions, edit: str) -> None:
-    for module in MODULES:
-        assert versions[edit][module] != versions["none"][module]
+    moved = {m for m in MODULES if versions[edit][m] != versions["none"][m]}
+    # What a model passes on does not depend on how texts are read.
+    assert moved == {CORPORA, FITS, STATES}
 
 
 @pytest.mark.parametrize(("edit", "moved"), [("packing", {FITS, STATES}), ("mathematics", {FITS})])
