@@ -56,6 +56,7 @@ for names, reason in pairs.left_out.items():
 # %%
 SPACES = {"full": report.GREY, "readout": report.BLUE, "random": report.ORANGE}
 count, matrices = len(pairs.studies), pairs.matrices()
+limits = min(-0.02, table["ci_low"].min()), 1.05 * table["ci_high"].max()
 most = matrices.loc[matrices["space"] == "readout", "value"].max()
 figure, axes = plt.subplots(
     count, 2, squeeze=False, figsize=(6, 1 + 2.4 * count), width_ratios=[3, 2]
@@ -67,7 +68,8 @@ for (axis, beside), study in zip(axes, pairs.studies, strict=True):
         report.curve(axis, curve["relative_depth"], curve, colour, space)
     axis.axhline(0, color=report.GREY, linewidth=0.8)
     axis.set_title("{} and\n{}".format(*study.names))
-    axis.set(ylim=(min(-0.05, table["ci_low"].min()), 1.02), ylabel=r"agreement $\rho$")
+    axis.set(ylim=limits, ylabel=r"agreement $\rho$")
+    axis.locator_params(axis="y", nbins=4)
     report.spread_labels(axis, gap=0.1)
     mesh = report.agreement_map(beside, study.matrix(), "readout", study.names, most)
 axes[-1, 0].set_xlabel("relative depth of both layers")

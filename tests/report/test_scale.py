@@ -49,10 +49,10 @@ def test_a_model_trained_here_stands_beside_its_bigrams() -> None:
     trained = {"tokens_seen": 2_048_000, "validation_loss": 4.0, "bigram_loss": 4.5}
     rows = [
         row(**trained, beats_bigram=True, zone_first=5, zone_last=7),
-        row(**trained | {"bigram_loss": 3.9}, beats_bigram=False),
+        row(**trained | {"bigram_loss": 3.9, "tokens_seen": 40_960}, beats_bigram=False),
         row(),
     ]
     shown = report.rounded_scale(pd.DataFrame(rows))
     assert list(shown["loss"]) == ["4.00 (bigrams 4.50)", "4.00* (bigrams 3.90)", "3.46"]
-    assert list(shown["tokens seen"]) == ["2.0 M", "2.0 M", "unknown"]
+    assert list(shown["tokens seen"]) == ["2.0 M", "41 k", "unknown"]
     assert list(shown["collapse zone"]) == ["5 to 7", "none", "none"]

@@ -5,14 +5,17 @@ from typing import Any
 import pandas as pd
 
 
-def agreement_map(axis: Any, matrix: pd.DataFrame, space: str, names: tuple[str, str]) -> Any:
-    """Agreement of every layer of one model with every layer of another, 0 to 1 in colour.
+def agreement_map(
+    axis: Any, matrix: pd.DataFrame, space: str, names: tuple[str, str], most: float
+) -> Any:
+    """Agreement of every layer of one model with every layer of another, in colour from 0 on.
 
     Args:
         axis: the axis to draw on.
         matrix: columns ``first_point``, ``second_point``, ``space`` and ``value``.
         space: which of the spaces is shown.
         names: names of the two models, for the axes.
+        most: agreement at the bright end of the scale, the same for all maps of a figure.
 
     Returns:
         The drawn mesh, for a colour bar.
@@ -20,7 +23,7 @@ def agreement_map(axis: Any, matrix: pd.DataFrame, space: str, names: tuple[str,
     shown = matrix[matrix["space"] == space].pivot_table(
         index="second_point", columns="first_point", values="value", sort=False
     )
-    mesh = axis.pcolormesh(shown.to_numpy(), cmap="viridis", vmin=0.0, vmax=1.0, rasterized=True)
+    mesh = axis.pcolormesh(shown.to_numpy(), cmap="viridis", vmin=0.0, vmax=most, rasterized=True)
     for which, points, name in (
         (axis.xaxis, shown.columns, names[0]),
         (axis.yaxis, shown.index, names[1]),

@@ -36,7 +36,7 @@ def _shown(row: Mapping[Any, Any]) -> dict[str, Any]:
         "model": row["model"],
         "d": row["width"],
         "L": row["layers"],
-        "tokens seen": f"{row['tokens_seen'] / 1e6:.1f} M" if trained_here else "unknown",
+        "tokens seen": _count(row["tokens_seen"]) if trained_here else "unknown",
         "loss": _losses(row) if trained_here else f"{row['loss']:.2f}",
         "highest z": _extreme(row, "peak"),
         "lowest z": _extreme(row, "lowest"),
@@ -45,6 +45,10 @@ def _shown(row: Mapping[Any, Any]) -> dict[str, Any]:
         "z at the last layer": _interval(row, "final"),
         "z after the norm": _interval(row, "out"),
     }
+
+
+def _count(tokens: float) -> str:
+    return f"{tokens / 1e6:.1f} M" if tokens >= 1e6 else f"{tokens / 1e3:.0f} k"
 
 
 def _losses(row: Mapping[Any, Any]) -> str:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from layergeom.report.style import GREY
+from layergeom.report.style import INK
 
 
 def step_place(step: Any) -> Any:
@@ -68,7 +68,7 @@ def mark_uncertain(axis: Any, uncertain: pd.DataFrame) -> None:
         uncertain: layers by steps, true where the interval holds 0.
     """
     layers, steps = np.nonzero(uncertain.to_numpy())
-    axis.plot(step_place(uncertain.columns)[steps], layers, ".", color=GREY, markersize=3)
+    axis.plot(step_place(uncertain.columns)[steps], layers, ".", color=INK, markersize=3)
 
 
 def _edges(places: Float[np.ndarray, " steps"]) -> Float[np.ndarray, " edges"]:
