@@ -22,6 +22,7 @@ from layergeom.geometry.subspaces import (
     random_subspaces,
     readout_basis,
 )
+from layergeom.geometry.threads import map_threads
 from layergeom.progress import track
 from layergeom.studies.code_version import code_version
 from layergeom.studies.pga import PGAStudy
@@ -244,10 +245,13 @@ class ChoicesStudy:
     def _at(
         self, point: str, states: Float[np.ndarray, "sequences length width"], setting: Prepared
     ) -> list[dict[str, Any]]:
+        sampled = [states[where] for where in zip(*setting.places, strict=True)]
         try:
+            # In threads of one BLAS thread each: small factorisations wait for each other in more.
+            nulls = map_threads(setting.null, sampled)
             samples = [
-                _against_one_null(states[where], setting.readouts, setting.null(states[where]))
-                for where in zip(*setting.places, strict=True)
+                _against_one_null(own, setting.readouts, null)
+                for own, null in zip(sampled, nulls, strict=True)
             ]
         except GeometryError as error:
             return [
