@@ -56,7 +56,8 @@ for names, reason in pairs.left_out.items():
 # %%
 SPACES = {"full": report.GREY, "readout": report.BLUE, "random": report.ORANGE}
 count, matrices = len(pairs.studies), pairs.matrices()
-limits = min(-0.02, table["ci_low"].min()), 1.05 * table["ci_high"].max()
+drawn = table[table["quantity"].isin(list(SPACES))]
+limits = min(-0.02, drawn["ci_low"].min()), 1.05 * drawn["ci_high"].max()
 most = matrices.loc[matrices["space"] == "readout", "value"].max()
 figure, axes = plt.subplots(
     count, 2, squeeze=False, figsize=(6, 1 + 2.4 * count), width_ratios=[3, 2]

@@ -76,7 +76,8 @@ report.publish_figure(
     name="training_dynamics",
     model=name,
     caption=(
-        f"{name} over {facts['checkpoints']} checkpoints: held-out loss, and z at CCR-1 by layer. "
+        f"{name}: held-out loss at all {facts['checkpoints_kept']} checkpoints, and z at CCR-1 by "
+        f"layer at {facts['checkpoints']} of them. "
         f"Each checkpoint is measured on {facts['samples_at_each']} samples of {facts['tokens']} "
         "tokens, fewer than the finished model. Dots: the 95 % interval holds 0."
     ),

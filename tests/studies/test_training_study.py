@@ -41,15 +41,29 @@ def at(table: pd.DataFrame, step: int, quantity: str, point: str) -> pd.Series:
 
 def test_every_checkpoint_has_z_at_every_layer_and_after_the_norm(study: TrainingStudy) -> None:
     table = study.table()
-    steps = [checkpoint.step for checkpoint in checkpoints("smoke-pythia")]
-    assert list(table["step"].unique()) == steps
-    assert len(steps) > 4
+    assert list(table["step"].unique()) == [checkpoint.step for checkpoint in study.measured]
+    assert len(study.measured) > 4
     for _, group in table.groupby("step"):
         assert list(group["point"]) == [*(f"H_{layer}" for layer in range(1, 7)), "out"]
         assert list(group["depth"]) == [1, 2, 3, 4, 5, 6, 6]
     assert (table["ci_low"] < table["z"]).all()
     assert (table["z"] < table["ci_high"]).all()
     assert study.facts["samples_at_each"] == 2
+
+
+@pytest.mark.parametrize("kept", [1, 2, 12, 13, 16, 40])
+def test_of_many_checkpoints_some_are_measured_with_the_first_and_the_last(
+    study: TrainingStudy, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    first = checkpoints("smoke-pythia")[0]
+    many = tuple(replace(first, step=step) for step in range(kept))
+    monkeypatch.setattr("layergeom.studies.training.checkpoints", lambda _: many)
+    again = TrainingStudy(study.session)
+    steps = [checkpoint.step for checkpoint in again.measured]
+    assert len(set(steps)) == len(steps) == min(kept, 12)
+    assert (steps[0], steps[-1]) == (0, kept - 1)
+    assert max(np.diff(steps), default=0) <= -(-kept // 11)
+    assert again.facts["checkpoints_kept"] == kept
 
 
 def test_a_checkpoints_figures_are_those_of_its_states(study: TrainingStudy) -> None:

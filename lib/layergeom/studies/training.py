@@ -30,13 +30,16 @@ from layergeom.studies.store import Artefact, Results, compute_or_load
 
 #: Most token samples a checkpoint, of the size that Subspace PGA has.
 SAMPLES = 3
+#: Most checkpoints that are measured.
+CHECKPOINTS = 12
 
 
 class TrainingStudy:
     """Computes or loads what each checkpoint's layers are like, one stored result each.
 
-    Every checkpoint reads the same tokens and has the same random subspaces, so that steps
-    compare; the readout is its own. Equal weights are measured once.
+    Of many checkpoints, ``CHECKPOINTS`` are measured, evenly along their list, with the first and
+    the last. They all read the same tokens and have the same random subspaces, so that steps
+    compare; the readout is each one's own. Equal weights are measured once.
     """
 
     def __init__(self, session: Session) -> None:
@@ -55,10 +58,17 @@ class TrainingStudy:
         return checkpoints(self.settings.model)
 
     @property
+    def measured(self) -> tuple[Checkpoint, ...]:
+        """The checkpoints whose layers are measured."""
+        last, count = len(self.checkpoints) - 1, min(CHECKPOINTS, len(self.checkpoints))
+        return tuple(self.checkpoints[round(i)] for i in np.linspace(0, last, count))
+
+    @property
     def facts(self) -> dict[str, int]:
-        """How many checkpoints, token samples at each, and tokens a sample."""
+        """How many checkpoints are measured and there are, and on how many tokens."""
         return {
-            "checkpoints": len(self.checkpoints),
+            "checkpoints": len(self.measured),
+            "checkpoints_kept": len(self.checkpoints),
             "samples_at_each": self.samples,
             "tokens": self.settings.sizes.pga_tokens,
             "null_subspaces": self.settings.sizes.null_subspaces,
@@ -75,7 +85,7 @@ class TrainingStudy:
         return self._inputs(self.checkpoints[-1])
 
     def quantities(self) -> pd.DataFrame:
-        """Every quantity at every checkpoint and layer, with 95 % intervals over samples.
+        """Every quantity at every measured checkpoint and layer, with 95 % intervals over samples.
 
         ``z`` at CCR-1, its interval with the null's own error; ``dark_share`` of the first
         component; the spectral metrics; ``lens_kl`` (median, nats) and ``lens_agreement`` at the
@@ -85,7 +95,7 @@ class TrainingStudy:
         ``ci_low``, ``ci_high``.
         """
         tables = []
-        for checkpoint in track(self.checkpoints, f"Training of {self.session.files.name}"):
+        for checkpoint in track(self.measured, f"Training of {self.session.files.name}"):
             table = self._at(checkpoint).table("quantities")
             table.insert(0, "step", checkpoint.step)
             table.insert(1, "tokens_seen", checkpoint.tokens_seen)
@@ -108,7 +118,7 @@ class TrainingStudy:
         return table[late].reset_index(drop=True)
 
     def losses(self) -> pd.DataFrame:
-        """What is known of each checkpoint.
+        """What is known of each checkpoint, measured or not.
 
         Columns: ``step``, ``tokens_seen``, ``validation_loss`` (nats a token),
         ``weights_hash``, ``same_as`` (the first step with equal weights, or -1).
