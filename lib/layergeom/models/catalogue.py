@@ -89,7 +89,7 @@ class TrainedSource(_Frozen):
     def checkpoint_steps(self) -> tuple[int, ...]:
         """Updates after which the model is kept: 0, 1, 2, 4, 8 ... and then evenly."""
         even = {round(self.steps * i / _EVEN_CHECKPOINTS) for i in range(1, _EVEN_CHECKPOINTS + 1)}
-        doubling = takewhile(lambda step: step < min(even), (2**i for i in count()))
+        doubling = takewhile(lambda step: 2 * step <= min(even), (2**i for i in count()))
         return tuple(sorted({0, *doubling, *even}))
 
     def tokens_seen(self, step: int) -> int:
