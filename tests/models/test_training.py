@@ -178,7 +178,7 @@ def test_record_holds_losses_and_hashes_of_all_checkpoints(tmp_path: Path) -> No
     assert tuple(c.step for c in record.checkpoints) == source.checkpoint_steps
     assert [c.tokens_seen for c in record.checkpoints] == [64 * c.step for c in record.checkpoints]
     assert len({c.weights_hash for c in record.checkpoints}) == len(record.checkpoints)
-    assert record.checkpoints[0].validation_loss == pytest.approx(math.log(300), abs=0.1)
+    assert record.checkpoints[0].validation_loss == pytest.approx(math.log(300), abs=0.5)
     assert record.validation_loss < record.checkpoints[0].validation_loss - 1.0
     # Words drawn at random: a bigram model knows their letters well.
     assert 0.5 < record.bigram_loss < 4.0

@@ -14,7 +14,7 @@ from layergeom.paths import home
 from layergeom.progress import say
 
 #: Part of a trained model's cache key; raise it whenever the training itself changes.
-RECIPE = 3
+RECIPE = 4
 
 
 def trained_model(model: str, recipe: TrainedSource) -> tuple[Path, TrainingRecord]:

@@ -245,6 +245,11 @@ def _new_network(recipe: TrainedSource) -> Any:
     return network.train()
 
 
+def _small_init(width: int) -> float:
+    """Standard deviation of the initial weights, as Pythia's (Nguyen & Salazar 2019)."""
+    return math.sqrt(2.0 / (5.0 * width))
+
+
 def _new_neox(recipe: TrainedSource, shape: NeoxShape) -> Any:
     from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 
@@ -255,6 +260,7 @@ def _new_neox(recipe: TrainedSource, shape: NeoxShape) -> Any:
         num_attention_heads=shape.heads,
         intermediate_size=4 * shape.width,
         max_position_embeddings=recipe.context,
+        initializer_range=_small_init(shape.width),
         use_parallel_residual=True,
         tie_word_embeddings=False,
         bos_token_id=0,
@@ -271,6 +277,7 @@ def _new_mamba(recipe: TrainedSource, shape: MambaShape) -> Any:
         hidden_size=shape.width,
         num_hidden_layers=shape.depth,
         state_size=shape.state,
+        initializer_range=_small_init(shape.width),
         tie_word_embeddings=False,
         bos_token_id=0,
         eos_token_id=0,
