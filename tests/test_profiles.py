@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from layergeom.errors import UsageError
+from layergeom.models.sources import ACCEPTED_TERMS
 from layergeom.notebooks import notebook_names
-from layergeom.profiles import ACCEPTED, Profile, read_profile
+from layergeom.profiles import Profile, read_profile
 
 ROOT = Path(__file__).parents[1]
 
@@ -69,6 +70,6 @@ def test_parameters_name_one_model_or_all_and_leave_defaults_out() -> None:
 
 
 def test_accepted_terms_reach_every_step_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(ACCEPTED, "other")
+    monkeypatch.setenv(ACCEPTED_TERMS, "other")
     Profile(models=("a/a",), accept_terms=("gemma",)).accept("third")
-    assert os.environ[ACCEPTED] == "gemma,other,third"
+    assert os.environ[ACCEPTED_TERMS] == "gemma,other,third"

@@ -11,11 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from layergeom.errors import UsageError, unknown
 from layergeom.models.catalogue import TrainedSource, catalogue
+from layergeom.models.sources import ACCEPTED_TERMS
 from layergeom.notebooks import Scope, notebook_names
 from layergeom.studies.settings import SIZES, Settings, named_sizes
-
-#: Names of the terms that the user has accepted, separated by commas, for every step of a build.
-ACCEPTED = "LAYERGEOM_ACCEPT_TERMS"
 
 
 class Profile(BaseModel):
@@ -65,8 +63,8 @@ class Profile(BaseModel):
 
     def accept(self, *names: str) -> None:
         """Let this process and those it starts fetch models under the accepted terms."""
-        earlier = [name for name in os.environ.get(ACCEPTED, "").split(",") if name]
-        os.environ[ACCEPTED] = ",".join(sorted({*earlier, *self.accept_terms, *names}))
+        earlier = [name for name in os.environ.get(ACCEPTED_TERMS, "").split(",") if name]
+        os.environ[ACCEPTED_TERMS] = ",".join(sorted({*earlier, *self.accept_terms, *names}))
 
 
 def _is_trained(model: str) -> bool:
