@@ -72,15 +72,15 @@ for axis, kind in zip(axes, ("dark", "variance"), strict=True):
             report.point(axis, last + 1, out, COLOURS[component], f"PC {component}")
         else:
             axis.plot(hidden["depth"], hidden["value"], color=report.GREY, linewidth=0.6)
-    seventh, _ = shares(7, kind)
-    report.label_end(axis, last, seventh["value"].iloc[-1], "PC 4 to 10", report.GREY)
     if zone:
         axis.axvspan(zone[0] - 0.5, zone[1] + 0.5, color=report.VERMILION, alpha=0.08, linewidth=0)
 axes[0].axhline(study.random, color=report.GREY, linestyle="--", linewidth=1)
-axes[0].text(0, study.random + 0.01, "random direction", color=report.GREY, va="bottom")
 axes[0].set_ylim(-0.02, 1.05)
 axes[0].set_ylabel("dark share of the component")
 axes[1].set_yscale("log")
+report.few_log_ticks(axes[1].yaxis)
+seventh, _ = shares(7, "variance")
+report.label_end(axes[1], last, seventh["value"].iloc[-1], "PC 4 to 10", report.GREY)
 axes[1].set_ylabel("share of the variance")
 for axis in axes:
     report.spread_labels(axis, gap=0.08)

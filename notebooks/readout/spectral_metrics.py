@@ -67,11 +67,13 @@ METRICS = {
     "mean_cosine": ("mean cosine", "cosine"),
     "condition_number": ("condition number", "ratio"),
 }
-figure, axes = plt.subplot_mosaic("zz;ab;cd;ef;gh", figsize=(6, 9))
+figure, axes = plt.subplot_mosaic(
+    "zz;ab;cd;ef;gh", figsize=(6, 9.4), height_ratios=[1.3, 1, 1, 1, 1]
+)
 axes["z"].axhline(0, color=report.GREY, linewidth=0.8)
 report.curve(axes["z"], layers["depth"], layers, report.VERMILION, "")
 axes["z"].set_title("z at CCR-1")
-axes["z"].set_ylabel("standard deviations")
+axes["z"].set_ylabel("z (std. dev.)")
 axes["z"].set_xlabel("layer")
 for key, (metric, (title, unit)) in zip("abcdefgh", METRICS.items(), strict=True):
     axis = axes[key]
