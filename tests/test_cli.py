@@ -224,6 +224,8 @@ def test_ctrl_c_ends_with_a_sentence_and_leaves_nothing_half_made(tmp_path: Path
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "LAYERGEOM_HOME": str(tmp_path)},
+        # As at a terminal: where the tests run in the background, the signal is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert process.stderr is not None
     for line in process.stderr:

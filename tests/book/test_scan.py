@@ -13,7 +13,7 @@ def page(html: Path, body: str) -> Path:
     (html / "pages").mkdir(exist_ok=True)
     (html / "_images").mkdir(exist_ok=True)
     (html / "_images" / "f.svg").write_text("<svg/>")
-    (html / "pages" / "p.html").write_text(f"<html><body>{body}</body></html>")
+    (html / "pages" / "p--m.html").write_text(f"<html><body>{body}</body></html>")
     return html
 
 
@@ -21,12 +21,21 @@ def test_a_sound_page_passes(tmp_path: Path) -> None:
     assert scan_pages(page(tmp_path, FIGURE + "see https://a.org/home/x")) == []
 
 
+@pytest.mark.parametrize(
+    "body",
+    ['<table id="tab-p-m"><tr><td>1</td></tr></table>', '<div class="admonition missing">no</div>'],
+    ids=["a table", "a notice that there is none"],
+)
+def test_a_table_or_a_notice_stands_for_a_figure(tmp_path: Path, body: str) -> None:
+    assert scan_pages(page(tmp_path, body)) == []
+
+
 PROBLEMS = {
     "error output": (FIGURE + '<div class="output traceback">no</div>', "error output"),
     "absolute path": (FIGURE + "<p>in /home/someone/x.py</p>", "/home/someone"),
     "temporary path": (FIGURE + "<p>/tmp/ipykernel_1/2.py</p>", "/tmp/ipykernel_1"),
     "file address": (FIGURE + "<p>file://x</p>", "file://"),
-    "missing figure": ("<p>no figure</p>", "its figure is missing"),
+    "missing figure": ("<p>no figure</p>", "its figure or table is missing"),
     "missing image": (FIGURE + '<img src="../_images/g.svg" alt="a">', "missing image"),
     "no alt text": ('<img src="../_images/f.svg">', "without alt text"),
     "file name as alt text": (

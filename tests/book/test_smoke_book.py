@@ -88,7 +88,7 @@ def test_every_page_has_question_figure_or_table_papers_figure_and_command(check
         assert re.search(rf"<h1>.*\?{about}<", text, re.DOTALL)
         is_table = "function_classes" in page.stem
         assert ('<figure class="align-default"' in text) is not is_table
-        assert (f'id="tab-{page.stem.replace("_", "-")}"' in text) is is_table
+        assert (f'id="tab-{re.sub("[^a-z0-9]+", "-", page.stem)}"' in text) is is_table
         assert "reports</p></th>" in text
         assert "measured here</p></th>" in text
         assert "layergeom run " in re.sub(r"<[^>]+>", "", text)  # the highlighter splits words
