@@ -12,10 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from layergeom.models.language_model import LanguageModel
-from layergeom.models.replacement import CHUNK
-
-#: Rows of logits worked on at a time: a few megabytes, so that the passes stay in cache.
-_ROWS = 16
+from layergeom.models.replacement import CHUNK, Prediction
 
 
 @dataclass(frozen=True)
@@ -29,33 +26,6 @@ class LensReading:
 
     kl: Float[np.ndarray, "layers sequences length"]
     agreement: Bool[np.ndarray, "layers sequences length"]
-
-
-class _Final:
-    """The final prediction of some tokens, made ready once to be compared with every layer's."""
-
-    def __init__(self, logits: Float[Tensor, "tokens vocabulary"]) -> None:
-        """Keep the logits less their maximum and their exponentials, by rows."""
-        top, self.first = logits.max(dim=-1, keepdim=True)
-        self.centred = (logits - top).split(_ROWS)
-        self.weights = [rows.exp() for rows in self.centred]
-        self.mass = [rows.sum(dim=-1).double() for rows in self.weights]
-
-    def compared_with(
-        self, logits: Float[Tensor, "tokens vocabulary"]
-    ) -> tuple[Float[Tensor, " tokens"], Bool[Tensor, " tokens"]]:
-        """KL(final || other) in nats as ``kl_divergence`` has it, and whether the first agree."""
-        pieces, firsts = [], []
-        for rows, centred, weights, mass in zip(
-            logits.split(_ROWS), self.centred, self.weights, self.mass, strict=True
-        ):
-            top, first = rows.max(dim=-1, keepdim=True)
-            other = rows - top
-            expected = (centred - other).mul_(weights).sum(dim=-1).double() / mass
-            other_mass = other.exp_().sum(dim=-1).double()
-            pieces.append((expected + (other_mass / mass).log()).clamp_(min=0.0))
-            firsts.append(first)
-        return torch.cat(pieces), (torch.cat(firsts) == self.first).squeeze(-1)
 
 
 @torch.no_grad()
@@ -80,12 +50,13 @@ def logit_lens(
     agreement = np.empty((len(layers), len(final)), dtype=np.bool_)
     for start in range(0, len(final), CHUNK):
         rows = slice(start, start + CHUNK)
-        own = _Final(model.logits(final[None, rows])[0].float())
+        logits = model.logits(final[None, rows])[0].float()
+        own, first = Prediction(logits), logits.argmax(dim=-1)
         for layer, states in enumerate(layers):
             normed = model.final_norm(states[None, rows].to(model.dtype))
-            found, agrees = own.compared_with(model.logits(normed)[0].float())
-            kl[layer, rows] = found.numpy()
-            agreement[layer, rows] = agrees.numpy()
+            read = model.logits(normed)[0].float()
+            kl[layer, rows] = own.divergence_to(read).numpy()
+            agreement[layer, rows] = (read.argmax(dim=-1) == first).numpy()
     shape = (len(layers), *out.shape[:2])
     return LensReading(kl.reshape(shape), agreement.reshape(shape))
 

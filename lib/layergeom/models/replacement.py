@@ -28,23 +28,36 @@ def _centred(
     return centred, centred.exp()
 
 
+class Prediction:
+    """A model's prediction at some tokens, made ready once to be compared with others."""
+
+    def __init__(self, logits: Float[Tensor, "tokens vocabulary"]) -> None:
+        """Keep centred logits and their exponentials, by rows."""
+        self._rows = []
+        for rows in logits.split(_ROWS):
+            centred, weights = _centred(rows)
+            self._rows.append((centred, weights, weights.sum(dim=-1).double()))
+
+    def divergence_to(self, logits: Float[Tensor, "tokens vocabulary"]) -> Float[Tensor, " tokens"]:
+        """KL(p || q) in nats at each token, ``q`` from ``logits``.
+
+        From differences of centred logits, with the normalisers in float64: the divergence of
+        two close distributions is a small difference of large numbers.
+        """
+        pieces = []
+        for rows, (centred, weights, mass) in zip(logits.split(_ROWS), self._rows, strict=True):
+            other_centred, other_weights = _centred(rows)
+            other_mass = other_weights.sum(dim=-1).double()
+            expected = (centred - other_centred).mul_(weights).sum(dim=-1).double() / mass
+            pieces.append((expected + (other_mass / mass).log()).clamp_(min=0.0))
+        return torch.cat(pieces)
+
+
 def kl_divergence(
     logits: Float[Tensor, "tokens vocabulary"], other: Float[Tensor, "tokens vocabulary"]
 ) -> Float[Tensor, " tokens"]:
-    """KL(p || q) in nats at each token, ``p`` from ``logits`` and ``q`` from ``other``.
-
-    From differences of centred logits, with the normalisers in float64: the divergence of two
-    close distributions is a small difference of large numbers.
-    """
-    pieces = []
-    for p, q in zip(logits.split(_ROWS), other.split(_ROWS), strict=True):
-        centred, weights = _centred(p)
-        other_centred, other_weights = _centred(q)
-        mass = weights.sum(dim=-1).double()
-        other_mass = other_weights.sum(dim=-1).double()
-        expected = (centred - other_centred).mul_(weights).sum(dim=-1).double() / mass
-        pieces.append((expected + (other_mass / mass).log()).clamp_(min=0.0))
-    return torch.cat(pieces)
+    """KL(p || q) in nats at each token, ``p`` from ``logits`` and ``q`` from ``other``."""
+    return Prediction(logits).divergence_to(other)
 
 
 @torch.no_grad()
@@ -80,8 +93,8 @@ def perturbation(
     kl = {name: torch.empty(len(own), dtype=torch.float64) for name in states}
     for start in range(0, len(own), CHUNK):
         rows = slice(start, start + CHUNK)
-        reference = model.logits(own[None, rows])[0].float()
+        reference = Prediction(model.logits(own[None, rows])[0].float())
         for name, normed in states.items():
             chunk = normed.reshape(-1, model.width)[None, rows]
-            kl[name][rows] = kl_divergence(reference, model.logits(chunk)[0].float())
+            kl[name][rows] = reference.divergence_to(model.logits(chunk)[0].float())
     return {name: values.reshape(tokens.shape).numpy() for name, values in kl.items()}
