@@ -11,7 +11,8 @@
 #   layergeom:
 #     scope: across
 #     order: 1
-#     studies: [pga, components, spectral, lens, probes, updates, training, convergence]
+#     studies: [pga, components, spectral, lens, probes, updates, equal_errors, training,
+#       convergence]
 #     claims: [U1, U2, U3, U4, U5, U6, U7, U8, U9, U10, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10,
 #       R11, R12, R13, R14]
 # ---

@@ -11,7 +11,7 @@
 #   layergeom:
 #     scope: per model
 #     order: 9
-#     studies: [updates]
+#     studies: [updates, equal_errors]
 #     claims: [U4, U9]
 # ---
 
@@ -33,6 +33,7 @@ folder: str = "."  # where figure and data go
 
 # %%
 import matplotlib.pyplot as plt
+import pandas as pd
 
 from layergeom import report, studies
 
@@ -40,7 +41,8 @@ report.use_style()
 session = studies.Session(studies.Settings(model, corpus, studies.named_sizes(sizes), seed))
 study = studies.UpdatesStudy(session)
 summary = study.summary()
-chosen = summary[summary["class"] == studies.CONTROLLED]
+own = summary[(summary["class"] == studies.CONTROLLED) & (summary["quantity"] == "kl")]
+controls = study.equal_errors()
 name, depth = session.files.name, session.states.depth
 report.show_notices(session.states.facts)
 
@@ -57,12 +59,11 @@ CONTROLS = {
     "along_tokenwise": ("along T(h) - h", report.BLUE),
 }
 figure, (top, bottom) = plt.subplots(2, 1, sharex=True, figsize=(6.0, 5.8))
-own = chosen[chosen["quantity"] == "kl"]
 report.curve(top, own["block"], own, report.VERMILION, "residual")
 differences = {}
 for control, (label, colour) in CONTROLS.items():
-    rows = chosen[chosen["quantity"] == f"kl_{control}"]
-    differences[control] = chosen[chosen["quantity"] == f"kl_minus_{control}"]
+    rows = controls[controls["quantity"] == f"kl_{control}"]
+    differences[control] = controls[controls["quantity"] == f"kl_minus_{control}"]
     report.curve(top, rows["block"], rows, colour, label)
     report.curve(bottom, rows["block"], differences[control], colour, label)
 top.set_yscale("log")
@@ -78,7 +79,7 @@ above = {control: int((rows["ci_low"] > 0).sum()) for control, rows in differenc
 below = {control: int((rows["ci_high"] < 0).sum()) for control, rows in differences.items()}
 report.publish_figure(
     figure,
-    chosen[chosen["quantity"].str.match("kl(_|$)")],
+    pd.concat([own, controls]),
     name="equal_errors",
     model=name,
     caption=(

@@ -27,6 +27,11 @@ def _pga(session: Session) -> pd.DataFrame:
     return pd.concat([profile.by_layer(level) for level in profile.levels], ignore_index=True)
 
 
+def _updates(session: Session) -> pd.DataFrame:
+    study = UpdatesStudy(session)
+    return pd.concat([study.summary(), study.equal_errors()], ignore_index=True)
+
+
 #: The tables of one model's evidence, by name.
 TABLES: Mapping[str, Callable[[Session], pd.DataFrame]] = MappingProxyType(
     {
@@ -34,7 +39,7 @@ TABLES: Mapping[str, Callable[[Session], pd.DataFrame]] = MappingProxyType(
         "pga_samples": lambda session: PGAStudy(session).profile().samples,
         "components": lambda session: ComponentsStudy(session).samples(),
         "spectral": lambda session: SpectralStudy(session).table(),
-        "updates": lambda session: UpdatesStudy(session).summary(),
+        "updates": _updates,
         "overall": lambda session: UpdatesStudy(session).overall(),
         "lens_correlation": lambda session: LensStudy(session).correlations(),
         "probe": lambda session: ProbeStudy(session).table(),

@@ -37,6 +37,7 @@ STUDIES: MappingProxyType[str, Callable[[Session], Any]] = MappingProxyType(
         "training": lambda session: TrainingStudy(session).quantities(),
         "choices": lambda session: ChoicesStudy(session).table(),
         "updates": lambda session: _updates(UpdatesStudy(session)),
+        "equal_errors": lambda session: UpdatesStudy(session).equal_errors(),
         "sub_blocks": lambda session: SubBlocksStudy(session).table(),
         "neighbourhood": lambda session: NeighbourhoodStudy(session).table(),
         "where": lambda session: WhereStudy(session).words(),
