@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from layergeom.models import lens
+from layergeom.models import language_model
 from layergeom.models.capture import CapturedStates, capture
 from layergeom.models.language_model import LanguageModel
 from layergeom.models.lens import logit_lens
@@ -34,8 +34,8 @@ def test_the_last_layer_is_the_final_prediction_exactly(tiny: Make, architecture
 def test_equals_the_networks_own_norm_and_head_on_each_token(
     tiny: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lens, "CHUNK", 7)
     model = tiny("gpt_neox")
+    monkeypatch.setattr(language_model, "LOGITS", 7 * len(model.unembedding.weight))
     states = captured(model)
     reading = logit_lens(model, states.hidden, states.out)
     norm, head = model.network.gpt_neox.final_layer_norm, model.network.get_output_embeddings()
@@ -71,8 +71,8 @@ def test_soft_caps_are_the_models_own(tiny: Make) -> None:
 def test_logits_are_never_held_for_more_than_a_chunk_and_the_final_ones_made_once(
     tiny: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lens, "CHUNK", 10)
     model = tiny("llama")
+    monkeypatch.setattr(language_model, "LOGITS", 11 * len(model.unembedding.weight) - 1)
     states = captured(model)
     own, seen = LanguageModel.logits, []
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from layergeom.models import replacement
+from layergeom.models import language_model
 from layergeom.models.capture import capture
 from layergeom.models.language_model import LanguageModel
 from layergeom.models.replacement import kl_divergence, perturbation
@@ -75,8 +75,8 @@ def test_leaves_its_arguments_as_they_were() -> None:
 def test_perturbation_in_chunks_equals_a_plain_run(
     tiny: Callable[[str], LanguageModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replacement, "CHUNK", 7)
     model = tiny("gemma2")
+    monkeypatch.setattr(language_model, "LOGITS", 7 * len(model.unembedding.weight))
     ids = np.random.default_rng(0).integers(3, TOKENS, (3, 9))
     states = capture(model, ids)
     others = {

@@ -7,6 +7,9 @@ from numba import njit
 from layergeom.geometry.errors import GeometryError
 from layergeom.geometry.ranks import STEPS
 
+#: Tokens whose cosines with all others are held at once: half a megabyte for 600 tokens.
+_ROWS = 100
+
 
 def _unit_columns(columns: Float[np.ndarray, "width tokens"]) -> Float[np.ndarray, "width tokens"]:
     norms = np.sqrt(np.einsum("ij,ij->j", columns, columns))
@@ -34,17 +37,17 @@ def cosine_distances(
 
 
 @njit(nogil=True, cache=True)
-def _snap_triangle(scaled, largest):  # type: ignore[no-untyped-def]
-    """Steps of the upper triangle of a matrix of scaled cosines, in condensed order."""
-    tokens = scaled.shape[0]
-    steps = np.empty(tokens * (tokens - 1) // 2, np.int64)
-    pair = 0
-    for i in range(tokens):
-        for j in range(i + 1, tokens):
+def _snap_rows(scaled, largest, steps, pair):  # type: ignore[no-untyped-def]
+    """Write the steps of some tokens' scaled cosines with those after them; return where it ends.
+
+    The tokens' own cosines come first; each takes part in pairs with the tokens right of it.
+    """
+    for i in range(scaled.shape[0]):
+        for j in range(i + 1, scaled.shape[1]):
             # The half rounds, and outweighs a cosine that rounding put just above one.
-            steps[pair] = np.int64(largest + 0.5 - scaled[i, j])
+            steps[pair] = np.int32(largest + 0.5 - scaled[i, j])
             pair += 1
-    return steps
+    return pair
 
 
 def snapped_cosine_distances(
@@ -52,12 +55,19 @@ def snapped_cosine_distances(
 ) -> Int[np.ndarray, " pairs"]:
     """Cosine distances of the columns of a matrix in whole steps, ready to be ranked.
 
-    ``snap(cosine_distances(columns.T))`` with the scaling folded into the vectors, so that
-    each pair is read once.
+    ``snap(cosine_distances(columns.T))`` with the scaling folded into the vectors, and a few
+    tokens' cosines at a time, each read once while it is in the cache: the matrix of all of
+    them is never there.
 
     Raises:
         GeometryError: a zero vector, with their number.
     """
     unit = _unit_columns(columns)
     unit *= np.sqrt(STEPS)
-    return _snap_triangle(unit.T @ unit, STEPS)
+    tokens = unit.shape[1]
+    steps = np.empty(tokens * (tokens - 1) // 2, np.int32)
+    pair = 0
+    for start in range(0, tokens, _ROWS):
+        scaled = unit[:, start : start + _ROWS].T @ unit[:, start:]
+        pair = _snap_rows(scaled, STEPS, steps, pair)
+    return steps

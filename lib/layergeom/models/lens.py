@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from layergeom.models.language_model import LanguageModel
-from layergeom.models.replacement import CHUNK, Prediction
+from layergeom.models.replacement import Prediction
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,7 @@ def logit_lens(
     final = _flat(out)
     kl = np.empty((len(layers), len(final)))
     agreement = np.empty((len(layers), len(final)), dtype=np.bool_)
-    for start in range(0, len(final), CHUNK):
-        rows = slice(start, start + CHUNK)
+    for rows in model.rows_of_logits(len(final)):
         logits = model.logits(final[None, rows])[0].float()
         own, first = Prediction(logits), logits.argmax(dim=-1)
         for layer, states in enumerate(layers):

@@ -12,9 +12,6 @@ from torch import Tensor
 
 from layergeom.models.language_model import LanguageModel
 
-#: Positions whose logits are held at a time: a vocabulary of 50,000 takes 25 MB for 128.
-CHUNK = 128
-
 #: Rows of logits worked on at a time: a few megabytes, so that the passes stay in cache. Whole
 #: chunks took twice as long.
 _ROWS = 16
@@ -91,8 +88,7 @@ def perturbation(
     }
     own = torch.from_numpy(np.ascontiguousarray(out)).reshape(-1, model.width)
     kl = {name: torch.empty(len(own), dtype=torch.float64) for name in states}
-    for start in range(0, len(own), CHUNK):
-        rows = slice(start, start + CHUNK)
+    for rows in model.rows_of_logits(len(own)):
         reference = Prediction(model.logits(own[None, rows])[0].float())
         for name, normed in states.items():
             chunk = normed.reshape(-1, model.width)[None, rows]
