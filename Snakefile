@@ -10,7 +10,7 @@ from layergeom.book import page_folder
 from layergeom.models.sources import display_name
 from layergeom.notebooks import notebook_scope, output_path
 from layergeom.profiles import read_profile
-from layergeom.report.publish import ACROSS, slug
+from layergeom.naming import ACROSS, slug
 
 PROFILE = config.get("profile", "offline")
 ROOT = Path(workflow.basedir)

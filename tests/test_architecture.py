@@ -22,7 +22,7 @@ RUNGS: tuple[frozenset[str], ...] = (
 )
 
 #: Plain helpers (messages, files, progress) that import nothing above themselves.
-HELPERS = frozenset({"errors", "files", "paths", "progress", "scan", "jupyter_book"})
+HELPERS = frozenset({"errors", "files", "naming", "paths", "progress", "scan", "jupyter_book"})
 
 #: All that the mathematics needs besides Python.
 GEOMETRY_NEEDS = frozenset({"numpy", "scipy", "numba", "jaxtyping", "threadpoolctl", "sklearn"})

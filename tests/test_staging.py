@@ -7,9 +7,9 @@ import nbformat
 import pytest
 import yaml
 
+from layergeom.naming import ACROSS
 from layergeom.notebooks import output_path
 from layergeom.profiles import Profile
-from layergeom.report.publish import ACROSS
 from layergeom.staging import stage
 
 TEXT = """# ---

@@ -16,8 +16,8 @@ from papermill.exceptions import PapermillExecutionError
 from layergeom.errors import LayergeomError, NotMeasurableError, UsageError, unknown
 from layergeom.files import lock, make_folder, scratch_folder
 from layergeom.models.sources import display_name
+from layergeom.naming import ACROSS
 from layergeom.pages import make_page, missing_page, page_label, verify_executed
-from layergeom.report.publish import ACROSS
 
 Scope = Literal["per model", "across"]
 

@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
 from layergeom.errors import LayergeomError
-from layergeom.report.publish import ACROSS, METADATA, slug
+from layergeom.naming import ACROSS, METADATA, slug
 
 #: Parameters that every page's command leaves out: they say where files go and what other pages
 #: there are, not what is in them.

@@ -11,10 +11,10 @@ import yaml
 
 from layergeom.files import make_folder
 from layergeom.models.sources import display_name
+from layergeom.naming import ACROSS, slug
 from layergeom.notebooks import Notebook, output_path, read_notebook
 from layergeom.pages import escape, page_label
 from layergeom.profiles import Profile
-from layergeom.report.publish import ACROSS, slug
 
 #: What a model's overview says of it, from its pages' provenance: key and words.
 _FACTS = {

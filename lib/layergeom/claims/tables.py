@@ -10,7 +10,7 @@ import pandas as pd
 from layergeom.claims.evidence import Evidence
 from layergeom.claims.ledger import Claim, Entry, counts, takes_no_part
 from layergeom.claims.verdicts import ModelVerdict, Verdict
-from layergeom.report.publish import ACROSS, slug
+from layergeom.naming import ACROSS, slug
 
 #: A claim's verdict and a model's stand side by side in the data.
 _COLUMNS = {"verdict": "model_verdict"}

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import eigh
 
 from layergeom.geometry.errors import GeometryError
 from layergeom.geometry.subspaces import captured_share
@@ -32,6 +31,8 @@ def leading_components(
     Raises:
         GeometryError: more components than the matrix can have and still leave something.
     """
+    from scipy.linalg import eigh
+
     tokens, width = centred.shape
     most = min(tokens - 1, width) - 1
     if not 0 <= count <= most:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from numba import njit
 
 from layergeom.geometry.components import remove_common_components
 from layergeom.geometry.distances import snapped_cosine_distances
@@ -88,23 +87,10 @@ def ranked_distances(
     return RankedDistances(_ranks(columns), inside, tuple(random))
 
 
-@njit(nogil=True, cache=True)
-def _cross_product(first, second):  # type: ignore[no-untyped-def]
-    """Sum of products of two vectors of doubled ranks, each less its mean."""
-    pairs = first.size
-    mean = pairs + 1  # whatever the ties
-    cross = 0.0
-    # Integers within a block cannot overflow, and the compiler makes vectors of them.
-    for begin in range(0, pairs, 4096):
-        block = 0
-        for i in range(begin, min(begin + 4096, pairs)):
-            block += (np.int64(first[i]) - mean) * (np.int64(second[i]) - mean)
-        cross += block
-    return cross
-
-
 def _spearman(first: ReferenceRanks, second: ReferenceRanks) -> float:
     """Spearman between two ranked vectors; NaN with a warning where one is constant."""
+    from layergeom.geometry.compiled import rank_product
+
     scale = first.sum_squares * second.sum_squares
     if scale <= 0.0:
         warnings.warn(
@@ -113,7 +99,7 @@ def _spearman(first: ReferenceRanks, second: ReferenceRanks) -> float:
             stacklevel=3,
         )
         return float("nan")
-    return 0.25 * _cross_product(first.doubled, second.doubled) / float(np.sqrt(scale))
+    return 0.25 * rank_product(first.doubled, second.doubled) / float(np.sqrt(scale))
 
 
 def distance_agreement(first: RankedDistances, second: RankedDistances) -> ConvergenceSample:

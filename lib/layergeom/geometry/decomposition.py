@@ -11,7 +11,6 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import eigh
 
 from layergeom.geometry.errors import GeometryError
 
@@ -140,6 +139,8 @@ def dominant_subspace_energy(
     Raises:
         GeometryError: a half without a token.
     """
+    from scipy.linalg import eigh
+
     count = int(sequences.max()) + 1 if len(sequences) else 0
     halves = [int(np.count_nonzero(sequences % 2 == half)) for half in (0, 1)]
     if 0 in halves:

@@ -2,7 +2,6 @@
 
 import numpy as np
 from jaxtyping import Float, Int
-from numba import njit
 
 from layergeom.geometry.errors import GeometryError
 from layergeom.geometry.ranks import STEPS
@@ -36,20 +35,6 @@ def cosine_distances(
     return np.clip(1.0 - (unit.T @ unit)[pairs], 0.0, 2.0)
 
 
-@njit(nogil=True, cache=True)
-def _snap_rows(scaled, largest, steps, pair):  # type: ignore[no-untyped-def]
-    """Write the steps of some tokens' scaled cosines with those after them; return where it ends.
-
-    The tokens' own cosines come first; each takes part in pairs with the tokens right of it.
-    """
-    for i in range(scaled.shape[0]):
-        for j in range(i + 1, scaled.shape[1]):
-            # The half rounds, and outweighs a cosine that rounding put just above one.
-            steps[pair] = np.int32(largest + 0.5 - scaled[i, j])
-            pair += 1
-    return pair
-
-
 def snapped_cosine_distances(
     columns: Float[np.ndarray, "width tokens"],
 ) -> Int[np.ndarray, " pairs"]:
@@ -62,6 +47,8 @@ def snapped_cosine_distances(
     Raises:
         GeometryError: a zero vector, with their number.
     """
+    from layergeom.geometry.compiled import snap_rows
+
     unit = _unit_columns(columns)
     unit *= np.sqrt(STEPS)
     tokens = unit.shape[1]
@@ -69,5 +56,5 @@ def snapped_cosine_distances(
     pair = 0
     for start in range(0, tokens, _ROWS):
         scaled = unit[:, start : start + _ROWS].T @ unit[:, start:]
-        pair = _snap_rows(scaled, STEPS, steps, pair)
+        pair = snap_rows(scaled, STEPS, steps, pair)
     return steps

@@ -2,9 +2,15 @@
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import stdtrit
 
 from layergeom.geometry.bootstrap import Estimate
+
+
+def half_width_factor(freedom: int) -> float:
+    """Student's t at 0.975: half a 95 % interval, in standard errors."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 0.975))
 
 
 def sample_mean_estimate(samples: Float[np.ndarray, " samples"]) -> Estimate:
@@ -17,7 +23,7 @@ def sample_mean_estimate(samples: Float[np.ndarray, " samples"]) -> Estimate:
     mean = float(np.mean(samples))
     if count < 2:
         return Estimate(mean, float("nan"), float("nan"))
-    half = float(stdtrit(count - 1, 0.975) * np.std(samples, ddof=1) / np.sqrt(count))
+    half = half_width_factor(count - 1) * float(np.std(samples, ddof=1)) / float(np.sqrt(count))
     return Estimate(mean, mean - half, mean + half)
 
 

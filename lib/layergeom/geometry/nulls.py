@@ -7,7 +7,6 @@ from functools import cache
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import brentq
 
 from layergeom.geometry.errors import GeometryError
 from layergeom.geometry.threads import map_threads
@@ -163,6 +162,7 @@ def variance_matched_subspaces(
 
 def _matching_exponent(family: _Tilted, target: float, sign: float) -> float:
     """The exponent at which the family captures the target; its sign is known."""
+    from scipy.optimize import brentq
 
     @cache
     def excess(exponent: float) -> float:

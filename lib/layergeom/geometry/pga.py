@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import stdtrit
 
 from layergeom.geometry.components import leading_components
 from layergeom.geometry.distances import snapped_cosine_distances
 from layergeom.geometry.errors import GeometryError
+from layergeom.geometry.means import half_width_factor
 from layergeom.geometry.ranks import ReferenceRanks, reference_ranks, spearman_to_reference
 from layergeom.geometry.threads import map_threads
 
@@ -190,8 +190,8 @@ def estimate_z(samples: Sequence[PGASample]) -> PGAEstimate:
     mean = float(z.mean())
     null_error = 1.0 / m + mean**2 / (2.0 * (m - 1))
     if count == 1:
-        half = float(stdtrit(m - 1, 0.975)) * float(np.sqrt(null_error))
+        half = half_width_factor(m - 1) * float(np.sqrt(null_error))
     else:
         spread = float(z.var(ddof=1)) / count + null_error
-        half = float(stdtrit(count - 1, 0.975)) * float(np.sqrt(spread))
+        half = half_width_factor(count - 1) * float(np.sqrt(spread))
     return PGAEstimate(mean, mean - half, mean + half, count)

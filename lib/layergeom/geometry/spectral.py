@@ -8,7 +8,6 @@ cosine, which is all about it.
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import logsumexp
 
 from layergeom.geometry.errors import GeometryError
 
@@ -158,6 +157,8 @@ def partition_isotropy(states: States) -> float:
     Raises:
         GeometryError: as ``rankme``.
     """
+    from scipy.special import logsumexp
+
     states = _checked(states)
     directions = np.linalg.eigh(states.T @ states).eigenvectors
     projections = states @ directions

@@ -1,16 +1,15 @@
 """How results are shown: style, figures, tables, provenance and the documents' own figures."""
 
+from layergeom.naming import ACROSS, slug
 from layergeom.report.agreement import agreement_map
 from layergeom.report.alternatives import rounded_alternatives
 from layergeom.report.provenance import provenance
 from layergeom.report.publish import (
-    ACROSS,
     publish_figure,
     publish_table,
     show_notice,
     show_notices,
     show_table,
-    slug,
     with_interval,
 )
 from layergeom.report.published import comparison

@@ -3,7 +3,6 @@
 import io
 import json
 import math
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,7 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 from layergeom.files import make_folder, whole_file, write_text
-
-#: In place of a model's name, on pages that compare several.
-ACROSS = "all models"
-
-#: Key under which an output carries what its page needs to know.
-METADATA = "layergeom"
-
-
-def slug(model: str) -> str:
-    """A model's name as part of a file name: letters, digits, dot, dash and underscore."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-.") or "model"
+from layergeom.naming import METADATA, slug
 
 
 def publish_figure(

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from scipy.special import stdtrit
 
 from layergeom.corpora import Corpus
 from layergeom.errors import NotMeasurableError, UsageError
@@ -25,6 +24,7 @@ from layergeom.geometry.convergence import (
     distance_agreement,
     ranked_distances,
 )
+from layergeom.geometry.means import half_width_factor
 from layergeom.geometry.subspaces import random_subspaces
 from layergeom.progress import track
 from layergeom.studies.code_version import code_version
@@ -313,7 +313,7 @@ def _mean_estimate(values: Float[np.ndarray, " samples"], shared_variance: float
     if count < 2:
         return Estimate(mean, float("nan"), float("nan"))
     error = np.sqrt(float(values.var(ddof=1)) / count + shared_variance)
-    half = float(stdtrit(count - 1, 0.975)) * float(error)
+    half = half_width_factor(count - 1) * float(error)
     return Estimate(mean, mean - half, mean + half)
 
 
