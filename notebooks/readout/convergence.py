@@ -50,19 +50,19 @@ for names, reason in pairs.left_out.items():
 # Tokens of two tokenizers are matched where both end at the same character, so that both models
 # have read exactly the same text. Each curve is the rank correlation between the two models'
 # distances at layers of the same relative depth, after CCR-1 in each. The maps beside them show
-# the readout spaces of every layer of one model against every layer of the other: a bright
-# diagonal would mean that the two pass through like stages in like order.
+# every layer of one model against every layer of the other, in the readout spaces and in random
+# ones: a bright diagonal would mean that the two pass through like stages in like order.
 
 # %%
 SPACES = {"full": report.GREY, "readout": report.BLUE, "random": report.ORANGE}
 count, matrices = len(pairs.studies), pairs.matrices()
 drawn = table[table["quantity"].isin(list(SPACES))]
 limits = min(-0.02, drawn["ci_low"].min()), 1.05 * drawn["ci_high"].max()
-most = matrices.loc[matrices["space"] == "readout", "value"].max()
+most = matrices.loc[matrices["space"] != "full", "value"].max()
 figure, axes = plt.subplots(
-    count, 2, squeeze=False, figsize=(6, 1 + 2.4 * count), width_ratios=[3, 2]
+    count, 3, squeeze=False, figsize=(7.5, 1 + 2.4 * count), width_ratios=[3, 2, 2]
 )
-for (axis, beside), study in zip(axes, pairs.studies, strict=True):
+for (axis, *maps), study in zip(axes, pairs.studies, strict=True):
     rows = study.along_depth()
     for space, colour in SPACES.items():
         curve = rows[rows["quantity"] == space]
@@ -72,9 +72,11 @@ for (axis, beside), study in zip(axes, pairs.studies, strict=True):
     axis.set(ylim=limits, ylabel=r"agreement $\rho$")
     axis.locator_params(axis="y", nbins=4)
     report.spread_labels(axis, gap=0.1)
-    mesh = report.agreement_map(beside, study.matrix(), "readout", study.names, most)
+    for beside, space in zip(maps, ("readout", "random"), strict=True):
+        mesh = report.agreement_map(beside, study.matrix(), space, study.names, most)
+        beside.set_title(space)
 axes[-1, 0].set_xlabel("relative depth of both layers")
-figure.colorbar(mesh, ax=axes[:, 1], label=r"agreement $\rho$, readout", location="bottom")
+figure.colorbar(mesh, ax=axes[:, 1:], label=r"agreement $\rho$", location="bottom", aspect=40)
 samples, tokens = pairs.studies[0].samples, sessions[0].settings.sizes.pga_tokens
 means = table.groupby(["first_model", "second_model", "quantity"], sort=False)["value"].mean()
 report.publish_figure(
@@ -86,7 +88,8 @@ report.publish_figure(
         "Agreement between models on which points of a text are close: Spearman between their "
         "cosine distances in full space, in each one's readout space, and in pairs of random "
         f"subspaces (mean), with 95 % intervals over {samples} samples of {tokens} matched tokens, "
-        "each from passages of its own. Maps: all layers of both in readout space."
+        "each from passages of its own. Maps: all layers of both in readout space, and in random "
+        "subspaces (mean)."
     ),
     alt=f"{count} panels of agreement against relative depth. "
     + " ".join(

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from layergeom.geometry import (
     ConvergenceSample,
     GeometryError,
+    ModelLayers,
     UndefinedCorrelationWarning,
     convergence,
-    distance_agreement,
+    layers_agreement,
     random_subspaces,
-    ranked_distances,
 )
 from properties import deterministic
 from reference import pga as reference
@@ -115,28 +115,25 @@ def test_one_component_is_removed_by_default() -> None:
     assert abs(default.full - compare(first, second, ccr=0).full) > 1e-3
 
 
-def test_distances_ranked_once_serve_every_pair_of_layers() -> None:
+def test_every_layer_is_compared_with_every_layer_of_the_other() -> None:
     first = [model(30, 10, 3, seed) for seed in (6, 7)]
     second = [model(30, 8, 4, seed) for seed in (8, 9, 10)]
-    ranked = [[ranked_distances(*layer) for layer in layers] for layers in (first, second)]
-    for i, one in enumerate(first):
-        for j, other in enumerate(second):
-            found = distance_agreement(ranked[0][i], ranked[1][j])
-            assert_same(found, compare(one, other), 0.0)
-
-
-def test_subspaces_can_be_ranked_a_few_at_a_time() -> None:
-    states, readout, null = model(30, 10, 3, 11, null=6)
-    whole = ranked_distances(states, readout, null).random
-    parts = [ranked_distances(states, readout, null[i : i + 2]).random for i in (0, 2, 4)]
-    for one, other in zip(whole, sum(parts, ()), strict=True):
-        np.testing.assert_array_equal(one.doubled, other.doubled)
+    (v, null), (w, other) = first[0][1:], second[0][1:]
+    found = layers_agreement(
+        ModelLayers([x for x, *_ in first], v, null), ModelLayers([y for y, *_ in second], w, other)
+    )
+    assert found.full.shape == (2, 3)
+    assert found.random.shape == (3, 2, 3)
+    for i, (x, *_) in enumerate(first):
+        for j, (y, *_) in enumerate(second):
+            assert_same(found.at(i, j), convergence(x, y, v, w, null, other), 0.0)
 
 
 def test_without_random_subspaces_the_two_spaces_remain() -> None:
     first, second = model(30, 10, 3, 19), model(30, 8, 3, 20)
-    bare = [ranked_distances(states, v, null[:0]) for states, v, null in (first, second)]
-    found, expected = distance_agreement(*bare), compare(first, second)
+    (x, v, null), (y, w, other) = first, second
+    found = convergence(x, y, v, w, null[:0], other[:0])
+    expected = compare(first, second)
     assert (found.full, found.readout) == (expected.full, expected.readout)
     assert found.random.shape == (0,)
 
@@ -150,7 +147,7 @@ def test_equidistant_points_are_a_gap_with_a_named_warning() -> None:
 
 def test_what_is_not_matched_is_refused_with_both_numbers() -> None:
     first = model(20, 10, 3, seed=14)
-    with pytest.raises(GeometryError, match="190 pairs of points against 171"):
+    with pytest.raises(GeometryError, match="20 points against 19"):
         compare(first, model(19, 10, 3, seed=15))
     with pytest.raises(GeometryError, match="3 random subspaces against 5"):
         compare(first, model(20, 10, 3, seed=15, null=5))

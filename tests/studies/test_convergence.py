@@ -88,7 +88,7 @@ def test_a_matrix_entry_is_the_rank_correlation_of_plain_distances(
 ) -> None:
     matrix = study.matrix()
     assert list(matrix["first_point"].unique()) == POINTS
-    assert len(matrix) == 5 * 5 * 2
+    assert len(matrix) == 5 * 5 * 3
     readouts = [PGAStudy(session).readout for session in study.sessions]
     for first, second, space in [("H_1", "H_3", "full"), ("H_2", "out", "readout")]:
         expected = []
@@ -117,7 +117,7 @@ def test_matched_depth_repeats_the_matrix_and_adds_random_subspaces(
     assert list(table["relative_depth"].unique()) == [0.0, 1 / 3, 2 / 3, 1.0]
     assert list(table["first_point"].unique()) == POINTS[: DEPTH + 1]
     wide = table.pivot_table(index="first_point", columns="quantity", values="value")
-    for space in ("full", "readout"):
+    for space in ("full", "readout", "random"):
         rows = matrix[
             (matrix["space"] == space) & (matrix["first_point"] == matrix["second_point"])
         ]

@@ -143,18 +143,3 @@ def binned_cross_product(snapped, payload, bits):  # type: ignore[no-untyped-def
             weighted += np.int64(ranks[(snapped[i] - low) >> shift]) * payload[i]
         cross += weighted
     return 0.5 * cross, ties, shift == 0
-
-
-@njit(nogil=True, cache=True)
-def rank_product(first, second):  # type: ignore[no-untyped-def]
-    """Sum of products of two vectors of doubled ranks, each less its mean."""
-    pairs = first.size
-    mean = pairs + 1  # whatever the ties
-    cross = 0.0
-    # Integers within a block cannot overflow, and the compiler makes vectors of them.
-    for begin in range(0, pairs, 4096):
-        block = 0
-        for i in range(begin, min(begin + 4096, pairs)):
-            block += (np.int64(first[i]) - mean) * (np.int64(second[i]) - mean)
-        cross += block
-    return cross

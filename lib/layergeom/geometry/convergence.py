@@ -1,11 +1,14 @@
 """Do two models agree on which points of a text are close?
 
 Source: Readout (arXiv 2605.17084), section 5. Points are matched by their end position in the
-text; the distances of one layer are ranked once and compared with as many layers as wanted.
+text; the distances of each layer are ranked once in each space and compared with those of every
+layer of the other model.
 """
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -13,24 +16,8 @@ from jaxtyping import Float
 from layergeom.geometry.components import remove_common_components
 from layergeom.geometry.distances import snapped_cosine_distances
 from layergeom.geometry.errors import GeometryError, UndefinedCorrelationWarning
-from layergeom.geometry.ranks import ReferenceRanks, reference_ranks
+from layergeom.geometry.ranks import reference_ranks
 from layergeom.geometry.threads import map_threads
-
-
-@dataclass(frozen=True)
-class RankedDistances:
-    """Ranks of one layer's cosine distances, in each space.
-
-    Attributes:
-        full: in full space, after the removal of common components.
-        readout: after projection on the model's own readout subspace.
-        random: after projection on each of its random subspaces. With 600 points a subspace
-            takes 0.7 MB; where many layers are held at once, rank some subspaces at a time.
-    """
-
-    full: ReferenceRanks
-    readout: ReferenceRanks
-    random: tuple[ReferenceRanks, ...]
 
 
 @dataclass(frozen=True)
@@ -48,82 +35,126 @@ class ConvergenceSample:
     random: Float[np.ndarray, " subspaces"]
 
 
-def _ranks(columns: Float[np.ndarray, "width points"]) -> ReferenceRanks:
-    ranks = reference_ranks(snapped_cosine_distances(columns))
-    # Twice the number of pairs fits 32 bits up to 40,000 points.
-    return ReferenceRanks(ranks.doubled.astype(np.int32), ranks.sum_squares)
+@dataclass(frozen=True)
+class LayersAgreement:
+    """Agreement of every layer of one model with every layer of another.
+
+    Attributes:
+        full: as in ``ConvergenceSample``, by layer of the first and of the second.
+        readout: likewise.
+        random: likewise, for each pair of random subspaces.
+    """
+
+    full: Float[np.ndarray, "first second"]
+    readout: Float[np.ndarray, "first second"]
+    random: Float[np.ndarray, "subspaces first second"]
+
+    def at(self, first: int, second: int) -> ConvergenceSample:
+        """Agreement of one layer of each."""
+        return ConvergenceSample(
+            float(self.full[first, second]),
+            float(self.readout[first, second]),
+            self.random[:, first, second],
+        )
 
 
-def ranked_distances(
-    states: Float[np.ndarray, "points width"],
-    readout: Float[np.ndarray, "width k"],
-    nulls: Float[np.ndarray, "count width k"],
-    ccr: int = 1,
-) -> RankedDistances:
-    """Rank the cosine distances of one layer in full, readout and random space.
+@dataclass(frozen=True)
+class ModelLayers:
+    """What is compared of one model.
 
-    The part whose cost is shared by all the layers that this one is compared with.
-
-    Args:
-        states: states at the matched points.
+    Attributes:
+        states: states of each layer at the matched points.
         readout: orthonormal basis of the model's readout subspace.
         nulls: orthonormal bases of its random subspaces.
+    """
+
+    states: Sequence[Float[np.ndarray, "points width"]]
+    readout: Float[np.ndarray, "width k"]
+    nulls: Float[np.ndarray, "count width k"]
+
+    def columns(self, ccr: int) -> list[Float[np.ndarray, "width points"]]:
+        """The layers after the removal of common components, transposed.
+
+        Raises:
+            GeometryError: fewer than three points, bases of another width, or states that are
+                not finite.
+        """
+        for states in self.states:
+            points, width = states.shape
+            if points < 3:
+                raise GeometryError(f"agreement needs 3 matched points or more, got {points}")
+            if self.readout.shape[0] != width or self.nulls.shape[1:2] != (width,):
+                raise GeometryError(
+                    f"states of width {width}, a readout basis of shape {self.readout.shape} and "
+                    f"random bases of shape {self.nulls.shape} do not match"
+                )
+        return map_threads(
+            lambda states: np.ascontiguousarray(remove_common_components(states, ccr).T),
+            self.states,
+        )
+
+
+def _ranks(
+    columns: Sequence[Float[np.ndarray, "width points"]], basis: Float[np.ndarray, "width k"] | None
+) -> tuple[Float[np.ndarray, "layers pairs"], Float[np.ndarray, " layers"]]:
+    """Doubled ranks of each layer's distances less their mean, and their length."""
+    found = [
+        reference_ranks(snapped_cosine_distances(c if basis is None else basis.T @ c))
+        for c in columns
+    ]
+    # Whole numbers: their products are exact in float64 up to 300,000 pairs.
+    centred = np.stack([r.doubled - (r.doubled.size + 1.0) for r in found])
+    lengths = 2.0 * np.sqrt([r.sum_squares for r in found])
+    return centred, np.where(lengths > 0.0, lengths, np.nan)
+
+
+def layers_agreement(first: ModelLayers, second: ModelLayers, ccr: int = 1) -> LayersAgreement:
+    """Agreement of all layers of two models on matched points, in three kinds of space.
+
+    Spearman between the two models' condensed cosine distances after CCR in each: in full
+    space, in each one's readout subspace, and in the i-th random subspace of one and the i-th of
+    the other. 1 for a rotated and scaled copy. The widths and dimensions may differ.
+
+    Args:
+        first: one model.
+        second: the other, at the same points and with as many random subspaces.
         ccr: leading principal components removed after centring.
 
-    Raises:
-        GeometryError: fewer than three points, bases of another width, states that are not
-            finite, or points that become zero vectors.
-    """
-    points, width = states.shape
-    if points < 3:
-        raise GeometryError(f"agreement needs 3 matched points or more, got {points}")
-    if readout.shape[0] != width or nulls.ndim != 3 or nulls.shape[1] != width:
-        raise GeometryError(
-            f"states of width {width}, a readout basis of shape {readout.shape} and random bases "
-            f"of shape {nulls.shape} do not match"
-        )
-    columns = np.ascontiguousarray(remove_common_components(states, ccr).T)
-    inside, *random = map_threads(lambda basis: _ranks(basis.T @ columns), [readout, *nulls])
-    return RankedDistances(_ranks(columns), inside, tuple(random))
-
-
-def _spearman(first: ReferenceRanks, second: ReferenceRanks) -> float:
-    """Spearman between two ranked vectors; NaN with a warning where one is constant."""
-    from layergeom.geometry.compiled import rank_product
-
-    scale = first.sum_squares * second.sum_squares
-    if scale <= 0.0:
-        warnings.warn(
-            "all distances are equal: the rank correlation is undefined",
-            UndefinedCorrelationWarning,
-            stacklevel=3,
-        )
-        return float("nan")
-    return 0.25 * rank_product(first.doubled, second.doubled) / float(np.sqrt(scale))
-
-
-def distance_agreement(first: RankedDistances, second: RankedDistances) -> ConvergenceSample:
-    """Agreement of two layers whose distances are ranked: one product a space, no sorting.
+    Returns:
+        The agreements; NaN with an ``UndefinedCorrelationWarning`` where a layer's distances
+        are all equal.
 
     Raises:
-        GeometryError: different numbers of points, or of random subspaces.
+        GeometryError: as ``ModelLayers.columns``, points that become zero vectors, or different
+            numbers of points or of random subspaces.
     """
-    if first.full.doubled.size != second.full.doubled.size:
+    columns, other_columns = first.columns(ccr), second.columns(ccr)
+    points = [len(layer) for layer in (*first.states, *second.states)]
+    if len(set(points)) > 1:
         raise GeometryError(
-            f"{first.full.doubled.size} pairs of points against {second.full.doubled.size}: the "
-            "points of the two models are not matched"
+            f"{points[0]} points against {points[-1]}: the points of the two models are not matched"
         )
-    if len(first.random) != len(second.random):
+    if len(first.nulls) != len(second.nulls):
         raise GeometryError(
-            f"{len(first.random)} random subspaces against {len(second.random)}: they are "
+            f"{len(first.nulls)} random subspaces against {len(second.nulls)}: they are "
             "compared in pairs"
         )
-    random = [_spearman(*pair) for pair in zip(first.random, second.random, strict=True)]
-    return ConvergenceSample(
-        _spearman(first.full, second.full),
-        _spearman(first.readout, second.readout),
-        np.array(random),
-    )
+
+    def agreement(bases: tuple[Any, Any]) -> Float[np.ndarray, "first second"]:
+        ranks, lengths = _ranks(columns, bases[0])
+        other_ranks, other_lengths = _ranks(other_columns, bases[1])
+        return (ranks @ other_ranks.T) / np.outer(lengths, other_lengths)
+
+    nulls = zip(first.nulls, second.nulls, strict=True)
+    spaces = [(None, None), (first.readout, second.readout), *nulls]
+    full, readout, *random = map_threads(agreement, spaces)
+    if any(np.isnan(values).any() for values in (full, readout, *random)):
+        warnings.warn(
+            "all distances of a layer are equal: the rank correlation is undefined",
+            UndefinedCorrelationWarning,
+            stacklevel=2,
+        )
+    return LayersAgreement(full, readout, np.array(random).reshape(-1, *full.shape))
 
 
 def convergence(
@@ -135,16 +166,13 @@ def convergence(
     second_nulls: Float[np.ndarray, "count second_width second_k"],
     ccr: int = 1,
 ) -> ConvergenceSample:
-    """Agreement of two models' layers on matched points, in three kinds of space.
-
-    Spearman between the two models' condensed cosine distances after CCR in each: in full
-    space, in each one's readout subspace, and in the i-th random subspace of one and the i-th of
-    the other. 1 for a rotated and scaled copy. The widths and dimensions may differ.
+    """Agreement of one layer of each of two models, as ``layers_agreement`` of two lists of one.
 
     Raises:
-        GeometryError: as ``ranked_distances`` and ``distance_agreement``.
+        GeometryError: as ``layers_agreement``.
     """
-    return distance_agreement(
-        ranked_distances(first, first_readout, first_nulls, ccr),
-        ranked_distances(second, second_readout, second_nulls, ccr),
-    )
+    return layers_agreement(
+        ModelLayers([first], first_readout, first_nulls),
+        ModelLayers([second], second_readout, second_nulls),
+        ccr,
+    ).at(0, 0)

@@ -66,9 +66,7 @@ def snap(distances: Float[np.ndarray, " pairs"]) -> Int[np.ndarray, " pairs"]:
     return (np.clip(distances, 0.0, 2.0) * STEPS + 0.5).astype(np.int32)
 
 
-def _products(
-    snapped: Int[np.ndarray, " pairs"], reference: ReferenceRanks
-) -> tuple[float, float]:
+def _products(snapped: Int[np.ndarray, " pairs"], reference: ReferenceRanks) -> tuple[float, float]:
     """Sum of centred rank times reference rank, and sum(t^3 - t): counted, or sorted."""
     from layergeom.geometry.compiled import binned_cross_product, cross_product, sorted_keys
 

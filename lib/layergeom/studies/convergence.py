@@ -19,10 +19,9 @@ from layergeom.errors import NotMeasurableError, UsageError
 from layergeom.geometry.bootstrap import Estimate
 from layergeom.geometry.convergence import (
     ConvergenceSample,
-    RankedDistances,
-    convergence,
-    distance_agreement,
-    ranked_distances,
+    LayersAgreement,
+    ModelLayers,
+    layers_agreement,
 )
 from layergeom.geometry.means import half_width_factor
 from layergeom.geometry.subspaces import random_subspaces
@@ -40,14 +39,6 @@ SAMPLES = 4
 STEPS = 10
 #: Common-component removal in each model.
 CCR = 1
-
-
-@dataclass(frozen=True)
-class _Bases:
-    """A model's readout subspace and its random ones."""
-
-    readout: Float[np.ndarray, "width k"]
-    nulls: Float[np.ndarray, "count width k"]
 
 
 class ConvergenceStudy:
@@ -120,7 +111,8 @@ class ConvergenceStudy:
     def matrix(self) -> pd.DataFrame:
         """Agreement of each layer of one model with each of the other, mean over samples.
 
-        Columns: ``first_point``, ``second_point``, ``space`` (``full``, ``readout``), ``value``.
+        Columns: ``first_point``, ``second_point``, ``space`` (``full``, ``readout``, ``random``),
+        ``value``.
         """
         return self._agreement.table("matrix")
 
@@ -208,7 +200,8 @@ class ConvergenceStudy:
             first, second = (f"H_{int(share * depth + 0.5)}" for depth in depths)
             yield share, first, second
 
-    def _bases(self, side: str) -> _Bases:
+    def _layers(self, side: str) -> list[ModelLayers]:
+        """A model's layers and bases, for each sample."""
         study = PGAStudy(self.sessions[SIDES.index(side)])
         # Each model draws its own: two models of one width would otherwise share their subspaces.
         nulls = random_subspaces(
@@ -217,27 +210,19 @@ class ConvergenceStudy:
             self.settings.sizes.null_subspaces,
             generator(self.settings.seed, f"null subspaces of the {side} model"),
         )
-        return _Bases(study.readout, nulls)
+        states = [self.matched.array(f"{side}_{point}") for point in self._points(side)]
+        return [
+            ModelLayers([layer[sample] for layer in states], study.readout, nulls)
+            for sample in range(self.samples)
+        ]
 
     def _measure(self) -> Results:
-        pairs = list(self._depth_pairs())
-        bases = {side: self._bases(side) for side in SIDES}
-        found: dict[tuple[float, str, str], list[ConvergenceSample]] = {pair: [] for pair in pairs}
-        matrices = []
-        for sample in track(range(self.samples), f"Agreement of {' and '.join(self.names)}"):
-            matrices.append(self._matrix_of(sample, bases))
-            for pair in pairs:
-                found[pair].append(
-                    convergence(
-                        self._states[f"first_{pair[1]}"][sample],
-                        self._states[f"second_{pair[2]}"][sample],
-                        bases["first"].readout,
-                        bases["second"].readout,
-                        bases["first"].nulls,
-                        bases["second"].nulls,
-                        CCR,
-                    )
-                )
+        models = list(zip(*(self._layers(side) for side in SIDES), strict=True))
+        points = [self._points(side) for side in SIDES]
+        found = [
+            layers_agreement(first, second, CCR)
+            for first, second in track(models, f"Agreement of {' and '.join(self.names)}")
+        ]
         rows = [
             {
                 "relative_depth": share,
@@ -248,42 +233,32 @@ class ConvergenceStudy:
                 "ci_low": estimate.ci_low,
                 "ci_high": estimate.ci_high,
             }
-            for (share, first, second), agreements in found.items()
-            for quantity, estimate in estimates(agreements).items()
+            for share, first, second in self._depth_pairs()
+            for quantity, estimate in estimates(
+                [a.at(points[0].index(first), points[1].index(second)) for a in found]
+            ).items()
         ]
-        matrix = matrices[0].assign(value=np.mean([m["value"] for m in matrices], axis=0))
-        return Results(tables={"along_depth": pd.DataFrame(rows), "matrix": matrix})
+        return Results(
+            tables={"along_depth": pd.DataFrame(rows), "matrix": _matrix(found, *points)}
+        )
 
-    @cached_property
-    def _states(self) -> dict[str, Float[np.ndarray, "samples count width"]]:
-        return {
-            f"{side}_{point}": self.matched.array(f"{side}_{point}")
-            for side in SIDES
-            for point in self._points(side)
-        }
 
-    def _matrix_of(self, sample: int, bases: dict[str, _Bases]) -> pd.DataFrame:
-        """Agreement of all pairs of points on one sample; each point is ranked once."""
-        ranked: dict[str, dict[str, RankedDistances]] = {
-            side: {
-                point: ranked_distances(
-                    self._states[f"{side}_{point}"][sample],
-                    bases[side].readout,
-                    bases[side].nulls[:0],
-                    CCR,
-                )
-                for point in self._points(side)
-            }
-            for side in SIDES
-        }
-        rows = []
-        for first_point, first in ranked["first"].items():
-            for second_point, second in ranked["second"].items():
-                agreement = distance_agreement(first, second)
-                place = {"first_point": first_point, "second_point": second_point}
-                rows.append({**place, "space": "full", "value": agreement.full})
-                rows.append({**place, "space": "readout", "value": agreement.readout})
-        return pd.DataFrame(rows)
+def _matrix(
+    samples: Sequence[LayersAgreement], first: Sequence[str], second: Sequence[str]
+) -> pd.DataFrame:
+    """Means over samples, and over the random subspaces, of every pair of layers."""
+    by_space = {
+        "full": [sample.full for sample in samples],
+        "readout": [sample.readout for sample in samples],
+        "random": [sample.random.mean(axis=0) for sample in samples],
+    }
+    return pd.DataFrame(
+        {"first_point": one, "second_point": other, "space": space, "value": value[i, j]}
+        for space, values in by_space.items()
+        for value in [np.mean(values, axis=0)]
+        for i, one in enumerate(first)
+        for j, other in enumerate(second)
+    )
 
 
 def estimates(samples: Sequence[ConvergenceSample]) -> dict[str, Estimate]:
