@@ -10,7 +10,7 @@ from layergeom.geometry import (
     GeometryError,
     median_estimate,
     sequence_draws,
-    spearman_estimate,
+    spearman_estimates,
 )
 from layergeom.geometry.bootstrap import (
     bootstrap_medians,
@@ -92,7 +92,7 @@ def test_an_estimate_is_the_statistic_with_percentiles_of_its_draws() -> None:
     assert median.value == pytest.approx(np.median(x))
     ends = np.percentile(reference.medians(x, which, draws), [2.5, 97.5])
     np.testing.assert_allclose([median.ci_low, median.ci_high], ends)
-    correlation = spearman_estimate(x, y, which, draws)
+    correlation, _ = spearman_estimates(x, y, y[:, None] ** 2, which, draws)
     assert correlation.value == pytest.approx(spearmanr(x, y).statistic)
     ends = np.percentile(reference.spearmans(x, y, which, draws), [2.5, 97.5])
     np.testing.assert_allclose([correlation.ci_low, correlation.ci_high], ends)
@@ -102,8 +102,9 @@ def test_tokens_without_either_value_are_left_out_of_correlations() -> None:
     x, y, which, draws = tokens_of(6, 60, False, seed=2)
     x[3], y[10] = np.nan, np.nan
     kept = ~np.isin(np.arange(60), [3, 10])
-    found = spearman_estimate(x, y, which, draws)
-    assert found == spearman_estimate(x[kept], y[kept], which[kept], draws)
+    given = y[:, None] ** 2
+    found, _ = spearman_estimates(x, y, given, which, draws)
+    assert found == spearman_estimates(x[kept], y[kept], given[kept], which[kept], draws)[0]
     assert found.value == pytest.approx(spearmanr(x[kept], y[kept]).statistic)
 
 
@@ -113,7 +114,7 @@ def test_nothing_to_estimate_is_a_gap() -> None:
     two = np.array([1.0, 2.0, np.nan, np.nan])
     for found in (
         median_estimate(nothing, which, draws),
-        spearman_estimate(two, two, which, draws),
+        *spearman_estimates(two, two, two[:, None], which, draws),
     ):
         assert np.isnan([found.value, found.ci_low, found.ci_high]).all()
 

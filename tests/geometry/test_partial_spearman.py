@@ -9,8 +9,8 @@ from layergeom.geometry import (
     GeometryError,
     UndefinedCorrelationWarning,
     partial_spearman,
-    partial_spearman_estimate,
     sequence_draws,
+    spearman_estimates,
 )
 from layergeom.geometry.bootstrap import bootstrap_partial_spearman, spearman
 from properties import deterministic
@@ -112,7 +112,7 @@ def test_a_given_that_adds_nothing_changes_nothing() -> None:
 
 def test_an_estimate_is_the_statistic_with_percentiles_of_its_draws() -> None:
     x, y, given, which, draws = tokens_of(8, 12, 2, False, seed=5)
-    found = partial_spearman_estimate(x, y, given, which, draws)
+    _, found = spearman_estimates(x, y, given, which, draws)
     assert found.value == pytest.approx(reference.partial_spearman(x, y, given))
     ends = np.percentile(reference.partial_spearmans(x, y, given, which, draws), [2.5, 97.5])
     np.testing.assert_allclose([found.ci_low, found.ci_high], ends)
@@ -122,9 +122,9 @@ def test_tokens_without_any_one_value_are_left_out() -> None:
     x, y, given, which, draws = tokens_of(6, 10, 2, False, seed=6)
     x[3], y[10], given[20, 1] = np.nan, np.nan, np.nan
     kept = ~np.isin(np.arange(60), [3, 10, 20])
-    found = partial_spearman_estimate(x, y, given, which, draws)
+    _, found = spearman_estimates(x, y, given, which, draws)
     assert np.isfinite([found.value, found.ci_low, found.ci_high]).all()
-    assert found == partial_spearman_estimate(x[kept], y[kept], given[kept], which[kept], draws)
+    assert found == spearman_estimates(x[kept], y[kept], given[kept], which[kept], draws)[1]
 
 
 @pytest.mark.parametrize("explained", ["constant", "given"])
@@ -134,13 +134,13 @@ def test_nothing_left_to_correlate_is_a_gap_with_a_named_warning(explained: str)
     with pytest.warns(UndefinedCorrelationWarning):
         assert np.isnan(partial_spearman(x, y, given))
     with pytest.warns(UndefinedCorrelationWarning):
-        found = partial_spearman_estimate(x, y, given, which, draws)
+        _, found = spearman_estimates(x, y, given, which, draws)
     assert np.isnan([found.value, found.ci_low, found.ci_high]).all()
 
 
 def test_too_few_tokens_are_a_gap() -> None:
     x, y, given, which, draws = tokens_of(2, 2, 2, False, seed=8)
-    found = partial_spearman_estimate(x, y, given, which, draws)
+    _, found = spearman_estimates(x, y, given, which, draws)
     assert np.isnan([found.value, found.ci_low, found.ci_high]).all()
 
 

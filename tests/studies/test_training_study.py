@@ -15,6 +15,7 @@ from layergeom.models.checkpoints import checkpoints
 from layergeom.models.language_model import load_files
 from layergeom.models.sources import resolve
 from layergeom.studies import Session, Settings, Sizes, TrainingStudy
+from layergeom.studies.training import CHECKPOINTS
 
 SIZES = Sizes(
     sequence_length=32,
@@ -51,7 +52,7 @@ def test_every_checkpoint_has_z_at_every_layer_and_after_the_norm(study: Trainin
     assert study.facts["samples_at_each"] == 2
 
 
-@pytest.mark.parametrize("kept", [1, 2, 12, 13, 16, 40])
+@pytest.mark.parametrize("kept", [1, 2, CHECKPOINTS, CHECKPOINTS + 1, 16, 40])
 def test_of_many_checkpoints_some_are_measured_with_the_first_and_the_last(
     study: TrainingStudy, monkeypatch: pytest.MonkeyPatch, kept: int
 ) -> None:
@@ -60,9 +61,9 @@ def test_of_many_checkpoints_some_are_measured_with_the_first_and_the_last(
     monkeypatch.setattr("layergeom.studies.training.checkpoints", lambda _: many)
     again = TrainingStudy(study.session)
     steps = [checkpoint.step for checkpoint in again.measured]
-    assert len(set(steps)) == len(steps) == min(kept, 12)
+    assert len(set(steps)) == len(steps) == min(kept, CHECKPOINTS)
     assert (steps[0], steps[-1]) == (0, kept - 1)
-    assert max(np.diff(steps), default=0) <= -(-kept // 11)
+    assert max(np.diff(steps), default=0) <= -(-kept // (CHECKPOINTS - 1))
     assert again.facts["checkpoints_kept"] == kept
 
 

@@ -7,9 +7,8 @@ from layergeom.geometry.bootstrap import (
     Estimate,
     median_estimate,
     partial_spearman,
-    partial_spearman_estimate,
     sequence_draws,
-    spearman_estimate,
+    spearman_estimates,
 )
 from layergeom.geometry.components import (
     ComponentShares,
@@ -119,7 +118,6 @@ __all__ = [
     "orthogonal_subspaces",
     "other_tokens",
     "partial_spearman",
-    "partial_spearman_estimate",
     "participation_ratio",
     "partition_isotropy",
     "probe_accuracy",
@@ -135,7 +133,7 @@ __all__ = [
     "sequence_draws",
     "share_along",
     "snap",
-    "spearman_estimate",
+    "spearman_estimates",
     "spearman_over_layers",
     "spearman_to_reference",
     "spectral_metrics",

@@ -5,6 +5,7 @@ computed from the multiplicities, without copying tokens.
 """
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,17 +128,42 @@ def bootstrap_spearman(
     multiplicities: Int[np.ndarray, "draws sequences"],
 ) -> Float[np.ndarray, " draws"]:
     """Spearman's correlation in each draw, ties averaged; NaN where a draw is constant."""
+    return _plain(_rank_covariance((x, y), sequences, multiplicities))
+
+
+def _rank_covariance(
+    columns: Sequence[Float[np.ndarray, " tokens"]],
+    sequences: Int[np.ndarray, " tokens"],
+    multiplicities: Int[np.ndarray, "draws sequences"],
+) -> Float[np.ndarray, "draws columns columns"]:
+    """Sums of products of the columns' centred ranks in each draw."""
     weights = multiplicities[:, sequences].astype(np.float64)
-    total = weights.sum(axis=1, keepdims=True)
-    rank_x, rank_y = _weighted_ranks(x, weights), _weighted_ranks(y, weights)
+    ranks = np.stack([_weighted_ranks(column, weights) for column in columns], axis=1)
     # The mean of mean ranks is (n + 1) / 2 whatever the ties.
-    rank_x -= 0.5 * (total + 1.0)
-    rank_y -= 0.5 * (total + 1.0)
-    covariance = np.einsum("dt,dt,dt->d", weights, rank_x, rank_y)
-    spread_x = np.einsum("dt,dt,dt->d", weights, rank_x, rank_x)
-    spread_y = np.einsum("dt,dt,dt->d", weights, rank_y, rank_y)
+    ranks -= 0.5 * (weights.sum(axis=1)[:, None, None] + 1.0)
+    return (ranks * weights[:, None]) @ ranks.transpose(0, 2, 1)
+
+
+def _plain(covariance: Float[np.ndarray, "draws columns columns"]) -> Float[np.ndarray, " draws"]:
+    """Correlation of the first two columns."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        return covariance / np.sqrt(spread_x * spread_y)
+        return covariance[:, 0, 1] / np.sqrt(covariance[:, 0, 0] * covariance[:, 1, 1])
+
+
+def _partial(covariance: Float[np.ndarray, "draws columns columns"]) -> Float[np.ndarray, " draws"]:
+    """Correlation of the first two columns that the others do not account for.
+
+    Residuals of a linear fit need not be formed: their covariance is the Schur complement of
+    the given in the covariance of all ranks.
+    """
+    inner, across, among = covariance[:, :2, :2], covariance[:, :2, 2:], covariance[:, 2:, 2:]
+    # The pseudo-inverse: a given that is constant, or follows from the others, explains nothing.
+    solved = np.linalg.pinv(among, rcond=_ROUNDING, hermitian=True)
+    left = inner - across @ solved @ across.transpose(0, 2, 1)
+    spread = np.diagonal(left, axis1=1, axis2=2)
+    defined = (spread > _ROUNDING * np.diagonal(inner, axis1=1, axis2=2)).all(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(defined, left[:, 0, 1] / np.sqrt(spread[:, 0] * spread[:, 1]), np.nan)
 
 
 def spearman(x: Float[np.ndarray, " tokens"], y: Float[np.ndarray, " tokens"]) -> float:
@@ -161,23 +187,6 @@ def spearman(x: Float[np.ndarray, " tokens"], y: Float[np.ndarray, " tokens"]) -
     return float("nan")
 
 
-def spearman_estimate(
-    x: Float[np.ndarray, " tokens"],
-    y: Float[np.ndarray, " tokens"],
-    sequences: Int[np.ndarray, " tokens"],
-    multiplicities: Int[np.ndarray, "draws sequences"],
-) -> Estimate:
-    """Spearman's correlation over tokens with its interval over sequences.
-
-    Tokens where either value is NaN are left out.
-    """
-    kept = np.isfinite(x) & np.isfinite(y)
-    if np.count_nonzero(kept) < 3:
-        return NOT_DEFINED
-    x, y, sequences = x[kept], y[kept], sequences[kept]
-    return percentile_interval(spearman(x, y), bootstrap_spearman(x, y, sequences, multiplicities))
-
-
 def bootstrap_partial_spearman(
     x: Float[np.ndarray, " tokens"],
     y: Float[np.ndarray, " tokens"],
@@ -185,24 +194,8 @@ def bootstrap_partial_spearman(
     sequences: Int[np.ndarray, " tokens"],
     multiplicities: Int[np.ndarray, "draws sequences"],
 ) -> Float[np.ndarray, " draws"]:
-    """Partial Spearman in each draw; NaN where the given leave nothing of x or y.
-
-    Residuals of a linear fit need not be formed: their covariance is the Schur complement of
-    the given in the covariance of all ranks.
-    """
-    weights = multiplicities[:, sequences].astype(np.float64)
-    ranks = np.stack([_weighted_ranks(column, weights) for column in (x, y, *given.T)], axis=1)
-    # The mean of mean ranks is (n + 1) / 2 whatever the ties.
-    ranks -= 0.5 * (weights.sum(axis=1)[:, None, None] + 1.0)
-    covariance = (ranks * weights[:, None]) @ ranks.transpose(0, 2, 1)
-    inner, across, among = covariance[:, :2, :2], covariance[:, :2, 2:], covariance[:, 2:, 2:]
-    # The pseudo-inverse: a given that is constant, or follows from the others, explains nothing.
-    solved = np.linalg.pinv(among, rcond=_ROUNDING, hermitian=True)
-    left = inner - across @ solved @ across.transpose(0, 2, 1)
-    spread = np.diagonal(left, axis1=1, axis2=2)
-    defined = (spread > _ROUNDING * np.diagonal(inner, axis1=1, axis2=2)).all(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(defined, left[:, 0, 1] / np.sqrt(spread[:, 0] * spread[:, 1]), np.nan)
+    """Partial Spearman in each draw; NaN where the given leave nothing of x or y."""
+    return _partial(_rank_covariance((x, y, *given.T), sequences, multiplicities))
 
 
 def partial_spearman(
@@ -234,21 +227,24 @@ def partial_spearman(
     return found
 
 
-def partial_spearman_estimate(
+def spearman_estimates(
     x: Float[np.ndarray, " tokens"],
     y: Float[np.ndarray, " tokens"],
     given: Float[np.ndarray, "tokens covariates"],
     sequences: Int[np.ndarray, " tokens"],
     multiplicities: Int[np.ndarray, "draws sequences"],
-) -> Estimate:
-    """Partial Spearman over tokens with its interval over sequences.
+) -> tuple[Estimate, Estimate]:
+    """Spearman's correlation over tokens, plain and partial, with intervals over sequences.
 
-    Tokens where any value is NaN are left out; without three more tokens than given there is no
-    estimate.
+    Both from one ranking of each draw. Tokens where any value is NaN are left out; without three
+    more tokens than given there is no estimate.
     """
     kept = np.isfinite(x) & np.isfinite(y) & np.isfinite(given).all(axis=1)
     if np.count_nonzero(kept) < given.shape[1] + 3:
-        return NOT_DEFINED
+        return NOT_DEFINED, NOT_DEFINED
     x, y, given, sequences = x[kept], y[kept], given[kept], sequences[kept]
-    draws = bootstrap_partial_spearman(x, y, given, sequences, multiplicities)
-    return percentile_interval(partial_spearman(x, y, given), draws)
+    covariance = _rank_covariance((x, y, *given.T), sequences, multiplicities)
+    return (
+        percentile_interval(spearman(x, y), _plain(covariance)),
+        percentile_interval(partial_spearman(x, y, given), _partial(covariance)),
+    )

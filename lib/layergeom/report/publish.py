@@ -40,6 +40,9 @@ def publish_figure(
     import matplotlib.pyplot as plt
 
     target = make_folder(Path(folder)) / f"{name}--{slug(model)}"
+    # Laid out once: each format would do it again.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
     # Dates would differ between two builds of the same figure, and so would an SVG's element ids
     # without a salt.
     for suffix, metadata in (

@@ -14,8 +14,7 @@ from layergeom.geometry.bootstrap import (
     Estimate,
     bootstrap_medians,
     median_estimate,
-    partial_spearman_estimate,
-    spearman_estimate,
+    spearman_estimates,
 )
 from layergeom.geometry.over_layers import spearman_over_layers
 from layergeom.geometry.subspaces import captured_share
@@ -144,9 +143,8 @@ class BridgeStudy:
         share = by_token["readout_share_residual"][: len(effects)]  # the first are replaced
         nats, given = effects["kl"].to_numpy(), effects[["rel_err_state", "length"]].to_numpy()
         replaced, draws = effects["sequence"].to_numpy(), updates.replaced_draws
-        found["spearman_readout_share_kl"] = spearman_estimate(share, nats, replaced, draws)
-        found["partial_spearman_readout_share_kl"] = partial_spearman_estimate(
-            share, nats, given, replaced, draws
+        found["spearman_readout_share_kl"], found["partial_spearman_readout_share_kl"] = (
+            spearman_estimates(share, nats, given, replaced, draws)
         )
         return found
 

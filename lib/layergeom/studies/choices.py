@@ -36,7 +36,7 @@ CCR = 1
 #: Disjoint token samples of each alternative, at most: enough for an interval.
 SAMPLES = 3
 #: Layers compared, evenly spread down to the last; the point after the final norm comes on top.
-LAYERS = 5
+LAYERS = 3
 #: Tokens of the larger sample; the smaller has half as many as the default.
 MANY_TOKENS = 1000
 

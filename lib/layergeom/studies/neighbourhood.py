@@ -21,7 +21,7 @@ from layergeom.studies.store import Artefact, Results, compute_or_load
 from layergeom.studies.updates import UpdatesStudy
 
 #: Blocks looked at, evenly over the depth, the first among them; and query tokens at most.
-BLOCKS, TOKENS = 5, 512
+BLOCKS, TOKENS = 5, 256
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from layergeom.studies.store import Artefact, Results, compute_or_load
 #: four samples of half the tokens cost a third of three whole ones, with narrower intervals.
 SAMPLES = 4
 #: Most checkpoints that are measured.
-CHECKPOINTS = 12
+CHECKPOINTS = 9
 
 
 class TrainingStudy:

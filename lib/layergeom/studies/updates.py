@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,13 @@ from layergeom.geometry.bootstrap import (
     bootstrap_medians,
     bootstrap_spearman,
     median_estimate,
-    partial_spearman_estimate,
     percentile_interval,
     sequence_draws,
     spearman,
-    spearman_estimate,
+    spearman_estimates,
 )
 from layergeom.geometry.decomposition import PARTS, READINGS, Reading
+from layergeom.geometry.threads import map_threads
 from layergeom.studies.code_version import code_version
 from layergeom.studies.controls import CONTROLS, ControlsStudy
 from layergeom.studies.fits import BASELINES, CLASSES, CONTROLLED, BlockUpdate, FitsStudy
@@ -140,9 +141,10 @@ class UpdatesStudy:
         )
 
     def _summarise(self) -> Results:
-        rows = []
         alone = self.single.table() if self.whole else pd.DataFrame()
-        for update in self.fits.blocks():
+
+        def of_block(update: BlockUpdate) -> list[dict[str, Any]]:
+            rows = []
             for name in self.classes:
                 found = self._decomposition(update, name)
                 if self.fits.in_full(name):
@@ -160,7 +162,10 @@ class UpdatesStudy:
                     }
                     for quantity, estimate in found.items()
                 ]
-        return Results(tables={"summary": pd.DataFrame(rows)})
+            return rows
+
+        rows = map_threads(of_block, list(self.fits.blocks()))
+        return Results(tables={"summary": pd.DataFrame(chain.from_iterable(rows))})
 
     def _decomposition(self, update: BlockUpdate, name: str) -> dict[str, Estimate]:
         tokens = update.tokens[update.tokens["class"] == name]
@@ -203,12 +208,11 @@ class UpdatesStudy:
         error = table["rel_err_state"].to_numpy()
         given = table[["length", "position"]].to_numpy(dtype=np.float64)
         draws = self.replaced_draws
+        plain, partial = spearman_estimates(error, nats, given, sequences, draws)
         return {
             f"kl{ending}": median_estimate(nats, sequences, draws),
-            f"spearman_relerr_kl{ending}": spearman_estimate(error, nats, sequences, draws),
-            f"partial_spearman_relerr_kl{ending}": partial_spearman_estimate(
-                error, nats, given, sequences, draws
-            ),
+            f"spearman_relerr_kl{ending}": plain,
+            f"partial_spearman_relerr_kl{ending}": partial,
         }
 
     def _equal_errors(self) -> Results:
@@ -232,26 +236,14 @@ class UpdatesStudy:
         return found
 
     def _overall(self) -> Results:
-        medians: dict[tuple[str, str], list[np.ndarray]] = {}
-        correlations: dict[str, list[np.ndarray]] = {}
-        for update in self.fits.blocks():
-            for name, tokens in update.tokens.groupby("class", sort=False):
-                sequences = tokens["sequence"].to_numpy()
-                for column in ("rel_err_state", "cos_full_tokenwise_state"):
-                    drawn = _drawn_median(
-                        tokens[column].to_numpy(), sequences, self.decomposed_draws
-                    )
-                    medians.setdefault((str(name), column), []).append(drawn)
-                if self.fits.in_full(str(name)):
-                    drawn = _drawn_spearman(update.effects(str(name)), self.replaced_draws)
-                    correlations.setdefault(str(name), []).append(drawn)
+        by_block = map_threads(self._drawn, list(self.fits.blocks()))
         middle = np.isin(
             np.arange(self.fits.states.depth), list(middle_third(self.fits.states.depth))
         )
         rows = []
         for name in self.classes:
             error, cosine = (
-                np.stack(medians[name, column])
+                np.stack([drawn[name, column] for drawn in by_block])
                 for column in ("rel_err_state", "cos_full_tokenwise_state")
             )
             found = {
@@ -259,8 +251,8 @@ class UpdatesStudy:
                 "middle_minus_rest_rel_err_state": _middle_minus_rest(error, middle),
                 "middle_minus_rest_cos_full_tokenwise_state": _middle_minus_rest(cosine, middle),
             }
-            if name in correlations:
-                rho = np.stack(correlations[name])
+            if self.fits.in_full(name):
+                rho = np.stack([drawn[name, "spearman_relerr_kl"] for drawn in by_block])
                 found["median_spearman_relerr_kl"] = _median_of_blocks(rho)
                 found["max_spearman_relerr_kl"] = _max_of_blocks(rho)
             rows += [
@@ -268,6 +260,23 @@ class UpdatesStudy:
                 for quantity, values in found.items()
             ]
         return Results(tables={"overall": pd.DataFrame(rows)})
+
+    def _drawn(
+        self, update: BlockUpdate
+    ) -> dict[tuple[str, str], Float[np.ndarray, " one_and_draws"]]:
+        """A block's statistics by class, as measured and in each draw."""
+        found = {}
+        for label, tokens in update.tokens.groupby("class", sort=False):
+            name, sequences = str(label), tokens["sequence"].to_numpy()
+            for column in ("rel_err_state", "cos_full_tokenwise_state"):
+                found[name, column] = _drawn_median(
+                    tokens[column].to_numpy(), sequences, self.decomposed_draws
+                )
+            if self.fits.in_full(name):
+                found[name, "spearman_relerr_kl"] = _drawn_spearman(
+                    update.effects(name), self.replaced_draws
+                )
+        return found
 
 
 def _columns(estimate: Estimate) -> Mapping[str, float]:
