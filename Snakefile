@@ -1,5 +1,5 @@
-# What a profile's book is made of: one measurement a model and one of what compares them, one page a
-# (notebook, model) or a comparison, one book. `layergeom book` runs this; on a cluster, use
+# What a profile's book is made of: one measurement a model and one of what compares them, the pages
+# of each notebook, one book. `layergeom book` runs this; on a cluster, use
 # Snakemake's own executors.
 
 import shlex
@@ -85,20 +85,21 @@ rule compare:
         "{LAYERGEOM} measure --across {params.profile:q} {output:q} {EVERY_MODEL}"
 
 
+# A notebook's pages for all models share a kernel: starting one and importing takes longer than a
+# page does.
 rule page:
     input:
         notebook="notebooks/{section}/{notebook}.py",
-        measured=f"{MEASURED}/{{model}}",
+        measured=[f"{MEASURED}/{model}" for model in MODELS],
         lib=LIB,
     output:
-        str(page_folder(PROFILE) / "{section}" / "{notebook}--{model}.ipynb"),
+        [str(page_folder(PROFILE) / "{section}" / f"{{notebook}}--{model}.ipynb") for model in MODELS],
     threads: 1
     params:
         profile=PROFILE,
-        model=lambda wildcards: MODELS[wildcards.model],
     shell:
         "LAYERGEOM_THREADS={threads} OMP_NUM_THREADS={threads} "
-        "{LAYERGEOM} page {params.profile:q} {wildcards.section}/{wildcards.notebook} {params.model:q}"
+        "{LAYERGEOM} page {params.profile:q} {wildcards.section}/{wildcards.notebook} {EVERY_MODEL}"
 
 
 rule comparison:

@@ -253,10 +253,11 @@ def measure(
 
 @app.command(hidden=True)
 def page(profile: str, notebook: str, models: list[str]) -> None:
-    """Run one notebook of a profile (a workflow step)."""
+    """Run one notebook of a profile for each model, or for all at once (a workflow step)."""
     from layergeom.book import page_folder
     from layergeom.errors import NotMeasurableError
     from layergeom.notebooks import (
+        one_kernel,
         publish_missing,
         read_notebook,
         run_notebook,
@@ -271,18 +272,20 @@ def page(profile: str, notebook: str, models: list[str]) -> None:
     chosen = read_profile(root, profile)
     chosen.accept()
     text = read_notebook(root, notebook)
-    about = subject(models, text.scope)
-    say(f"Running {notebook} for {about} ...")
-    given = chosen.parameters(models, text.scope)
-    if "notebooks" in text.parameters:
-        given["notebooks"] = ",".join(chosen.notebooks)  # to link to their pages
-    parameters = typed_parameters(text, given)
     folder = root / page_folder(profile)
-    try:
-        run_notebook(root, text, parameters, folder)
-    except NotMeasurableError as error:
-        say(f"{notebook} is missing for {about}: {error}")
-        publish_missing(text, parameters, str(error), folder)
+    with one_kernel(root) as kernel:
+        for group in [models] if text.scope == "across" else [[model] for model in models]:
+            about = subject(group, text.scope)
+            say(f"Running {notebook} for {about} ...")
+            given = chosen.parameters(group, text.scope)
+            if "notebooks" in text.parameters:
+                given["notebooks"] = ",".join(chosen.notebooks)  # to link to their pages
+            parameters = typed_parameters(text, given)
+            try:
+                run_notebook(root, text, parameters, folder, kernel)
+            except NotMeasurableError as error:
+                say(f"{notebook} is missing for {about}: {error}")
+                publish_missing(text, parameters, str(error), folder)
 
 
 @app.command(hidden=True)

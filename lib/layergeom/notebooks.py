@@ -3,13 +3,17 @@
 import glob
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import jupytext
 import papermill
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.utils import run_sync
+from nbclient.exceptions import DeadKernelError
 from nbformat import NotebookNode
 from papermill.exceptions import PapermillExecutionError
 
@@ -20,6 +24,10 @@ from layergeom.naming import ACROSS
 from layergeom.pages import make_page, missing_page, page_label, verify_executed
 
 Scope = Literal["per model", "across"]
+
+_KERNEL = "python3"
+#: The kernel's own warnings (it talks over loopback) are not the notebook's.
+_KERNEL_ARGUMENTS = ["--log-level=CRITICAL"]
 
 
 def _names(text: str) -> list[str]:
@@ -182,8 +190,38 @@ def output_path(folder: Path, notebook: str, subject: str) -> Path:
     return folder / Path(notebook).parent / f"{page_label(notebook, subject)}.ipynb"
 
 
+@contextmanager
+def one_kernel(root: Path) -> Iterator[AsyncKernelManager]:
+    """A kernel for several notebooks in turn: what they import is imported once.
+
+    Args:
+        root: the checkout; the working folder of the notebooks.
+    """
+    kernel = AsyncKernelManager(kernel_name=_KERNEL)
+    run_sync(kernel.start_kernel)(cwd=str(root), extra_arguments=_KERNEL_ARGUMENTS)
+    try:
+        yield kernel
+    finally:
+        run_sync(kernel.shutdown_kernel)(now=True)
+
+
+async def _forget(kernel: AsyncKernelManager) -> None:
+    """Clear what an earlier notebook left in a kernel's namespace."""
+    client = kernel.client()
+    client.start_channels()
+    try:
+        await client.wait_for_ready(timeout=60)
+        await client.execute_interactive("%reset -f", store_history=False, timeout=60)
+    finally:
+        client.stop_channels()
+
+
 def run_notebook(
-    root: Path, notebook: Notebook, parameters: Mapping[str, Any], folder: Path
+    root: Path,
+    notebook: Notebook,
+    parameters: Mapping[str, Any],
+    folder: Path,
+    kernel: AsyncKernelManager | None = None,
 ) -> Path:
     """Execute a notebook and publish its page; nothing is left if it fails.
 
@@ -192,6 +230,7 @@ def run_notebook(
         notebook: what to run.
         parameters: typed parameters.
         folder: where pages go; figures and data go beside them.
+        kernel: from ``one_kernel``, cleared first; a kernel of its own if left out.
 
     Returns:
         The page, an executed notebook.
@@ -206,18 +245,25 @@ def run_notebook(
         source, executed = temporary / "source.ipynb", temporary / "executed.ipynb"
         beside = make_folder(temporary / "beside")
         jupytext.write(notebook.content, source)
+        if kernel is not None:
+            run_sync(_forget)(kernel)
         try:
             papermill.execute_notebook(
                 str(source),
                 str(executed),
                 parameters={**parameters, "folder": str(beside)},
-                kernel_name="python3",
+                kernel_name=_KERNEL,
                 cwd=str(root),
                 progress_bar=False,
                 request_save_on_cell_execute=False,
-                # The kernel's own warnings (it talks over loopback) are not the notebook's.
-                extra_arguments=["--log-level=CRITICAL"],
+                extra_arguments=_KERNEL_ARGUMENTS,
+                km=kernel,
             )
+        except DeadKernelError as error:
+            raise LayergeomError(
+                f"{notebook.name} failed for {about}: its kernel died. Where memory ran out, "
+                "give it more, or measure a smaller model."
+            ) from error
         except PapermillExecutionError as error:
             if error.ename == NotMeasurableError.__name__:
                 raise NotMeasurableError(error.evalue) from error

@@ -73,8 +73,9 @@ def make_page(
     for cell in page.cells:
         cell.metadata.pop("papermill", None)
         cell.metadata.pop("execution", None)
-        if cell.cell_type == "code":
-            published += _finish_code_cell(cell, label)
+    for count, cell in enumerate((c for c in page.cells if c.cell_type == "code"), start=1):
+        _number(cell, count)
+        published += _finish_code_cell(cell, label)
     if published != 1:
         raise LayergeomError(f"{name} shows {published} figures or tables; a page has one.")
     _name_title(page, subject, label)
@@ -99,6 +100,14 @@ def _plain(page: NotebookNode) -> NotebookNode:
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     page.metadata = NotebookNode(kernelspec=page.metadata.get("kernelspec", kernel))
     return page
+
+
+def _number(cell: NotebookNode, count: int) -> None:
+    """Count cells from 1, whatever a kernel ran before."""
+    cell.execution_count = count
+    for output in cell.outputs:
+        if "execution_count" in output:
+            output.execution_count = count
 
 
 def _finish_code_cell(cell: NotebookNode, label: str) -> int:

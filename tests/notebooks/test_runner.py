@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import jupytext
 import nbformat
@@ -9,6 +10,7 @@ import pytest
 
 from layergeom.errors import LayergeomError, NotMeasurableError, UsageError
 from layergeom.notebooks import (
+    one_kernel,
     publish_missing,
     read_notebook,
     run_notebook,
@@ -81,10 +83,10 @@ def write(checkout: Path, name: str, text: str) -> None:
     (checkout / "notebooks" / "trial" / f"{name}.py").write_text(text)
 
 
-def run(checkout: Path, name: str, **given: str) -> Path:
+def run(checkout: Path, name: str, kernel: Any = None, **given: str) -> Path:
     notebook = read_notebook(checkout, f"trial/{name}")
     parameters = typed_parameters(notebook, {"model": "m", **given})
-    return run_notebook(checkout, notebook, parameters, checkout / "pages")
+    return run_notebook(checkout, notebook, parameters, checkout / "pages", kernel)
 
 
 def visible(checkout: Path) -> list[str]:
@@ -154,6 +156,31 @@ def test_two_runs_of_the_same_inputs_leave_the_same_bytes(checkout: Path) -> Non
     shutil.rmtree(folder)
     run(checkout, "good")
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
+
+
+def test_notebooks_that_share_a_kernel_leave_what_they_leave_alone(checkout: Path) -> None:
+    write(checkout, "good", GOOD)
+    write(checkout, "bad", HEADER + "\n# %%\nleft = 1 / 0\n")
+    asks = "\n# %%\nassert 'axis' in globals() and 'seen' not in globals()\nseen = 1\n"
+    write(checkout, "asks", GOOD.replace('name="good"', 'name="asks"') + asks)
+    folder = run(checkout, "good").parent
+    alone = {path.name: path.read_bytes() for path in folder.iterdir()}
+    shutil.rmtree(folder)
+    with one_kernel(checkout) as kernel:
+        run(checkout, "asks", kernel)
+        with pytest.raises(LayergeomError, match="ZeroDivisionError"):
+            run(checkout, "bad", kernel)
+        run(checkout, "asks", kernel)
+        run(checkout, "good", kernel)
+    found = {path.name: path.read_bytes() for path in folder.glob("good--*")}
+    assert found == {name: data for name, data in alone.items() if name.startswith("good--")}
+
+
+def test_a_kernel_that_dies_is_named(checkout: Path) -> None:
+    write(checkout, "bad", HEADER + "\n# %%\nimport os\nos._exit(9)\n")
+    with pytest.raises(LayergeomError, match="trial/bad failed for m: its kernel died"):
+        run(checkout, "bad")
+    assert visible(checkout) == []
 
 
 def test_text_that_looks_like_a_number_stays_text(checkout: Path) -> None:
