@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import synthetic_evidence
 from layergeom import claims
 from layergeom.claims import Evidence, Results
 from layergeom.claims.gather import TABLES
@@ -51,6 +53,27 @@ def test_every_table_is_there_or_says_why_not(results: Results) -> None:
         assert set(model.missing) == {"probe", "probe_correlation", "losses", "training"}
         assert "no checkpoints" in model.missing["losses"]
         assert "telling articles apart needs 2" in model.missing["probe"]
+
+
+MADE_UP = (
+    synthetic_evidence.updates({"kl": 1.0}),
+    synthetic_evidence.overall({"median_rel_err_state": 1.0}),
+    synthetic_evidence.ZONE,
+    synthetic_evidence.null_excess(0.0),
+    synthetic_evidence.dark_shares(0.0, 0.0),
+    synthetic_evidence.spectral(1.0),
+    synthetic_evidence.correlation("lens_correlation", "agreement", 0.0, 0.1),
+)
+
+
+@pytest.mark.parametrize("tables", MADE_UP, ids=lambda tables: next(iter(tables)))
+def test_made_up_evidence_has_the_columns_that_the_studies_give(
+    results: Results, tables: dict[str, pd.DataFrame]
+) -> None:
+    """A rule that is tested on columns of its own would fail on a real model."""
+    for model in results.models:
+        for name, table in tables.items():
+            assert set(table.columns) <= set(model.tables[name].columns)
 
 
 def test_the_evidence_is_that_of_the_studies(results: Results, sessions: list[Session]) -> None:

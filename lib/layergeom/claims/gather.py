@@ -15,6 +15,7 @@ from layergeom.studies.fits import FitsStudy
 from layergeom.studies.lens import LensStudy
 from layergeom.studies.pga import PGAStudy
 from layergeom.studies.probes import ProbeStudy
+from layergeom.studies.samples import depth_of
 from layergeom.studies.scale import family_of
 from layergeom.studies.spectral import SpectralStudy
 from layergeom.studies.states import Session
@@ -27,6 +28,12 @@ def _pga(session: Session) -> pd.DataFrame:
     return pd.concat([profile.by_layer(level) for level in profile.levels], ignore_index=True)
 
 
+def _pga_samples(session: Session) -> pd.DataFrame:
+    profile = PGAStudy(session).profile()
+    points = profile.samples["point"]
+    return profile.samples.assign(depth=[depth_of(point, profile.depth) for point in points])
+
+
 def _updates(session: Session) -> pd.DataFrame:
     study = UpdatesStudy(session)
     return pd.concat([study.summary(), study.equal_errors()], ignore_index=True)
@@ -36,7 +43,7 @@ def _updates(session: Session) -> pd.DataFrame:
 TABLES: Mapping[str, Callable[[Session], pd.DataFrame]] = MappingProxyType(
     {
         "pga": _pga,
-        "pga_samples": lambda session: PGAStudy(session).profile().samples,
+        "pga_samples": _pga_samples,
         "components": lambda session: ComponentsStudy(session).samples(),
         "spectral": lambda session: SpectralStudy(session).table(),
         "updates": _updates,
