@@ -46,8 +46,8 @@ summary = study.summary()
 chosen = summary[summary["class"] == map_class]
 name, depth = session.files.name, session.states.depth
 report.show_notices(session.states.facts)
-if map_class == "mlp" and (blocks := study.fits.undertrained()):
-    report.show_notice(f"The mlp of blocks {blocks} ends above one linear map: it decides nothing.")
+if map_class == "mlp":
+    report.show_undertrained(study.fits.undertrained())
 rho = chosen[chosen["quantity"] == "spearman_relerr_kl"]
 kl = chosen[chosen["quantity"] == "kl"]
 singly = study.single.table() if map_class == studies.CONTROLLED else None

@@ -39,17 +39,13 @@ study = studies.UpdatesStudy(session)
 table = studies.function_classes(study)
 name, depth = session.files.name, session.states.depth
 report.show_notices(session.states.facts)
-if blocks := study.fits.undertrained():
-    report.show_notice(
-        f"The mlp of blocks {blocks} ends above one linear map on its held-out part: it is marked "
-        "with * and decides nothing there."
-    )
+report.show_undertrained(study.fits.undertrained())
 
 # %% [markdown]
 # The first rows sum up each column over the blocks; below them, the relative error $|r|/|h'|$ of
 # every block, the lowest among the classes in bold. Baselines stand to the right and do not
 # compete: where one of them has the lowest figure of the row, the block hardly changes its tokens
-# or changes them all alike.
+# or changes them all alike. A star marks an undertrained map.
 
 # %%
 shown = report.rounded_classes(table, [*studies.CLASSES, *studies.BASELINES])

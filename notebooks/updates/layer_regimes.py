@@ -45,8 +45,8 @@ chosen = summary[summary["class"] == map_class]
 name, depth = session.files.name, session.states.depth
 third = studies.middle_third(depth)
 report.show_notices(session.states.facts)
-if map_class == "mlp" and (blocks := study.fits.undertrained()):
-    report.show_notice(f"The mlp of blocks {blocks} ends above one linear map: it decides nothing.")
+if map_class == "mlp":
+    report.show_undertrained(study.fits.undertrained())
 
 # %% [markdown]
 # The relative error $|r|/|h'|$ and the cosine of $h'$ and $T(h)$ describe the residual; the

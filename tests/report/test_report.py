@@ -27,6 +27,13 @@ def test_a_loss_above_a_uniform_guess_is_a_warning_on_the_page(shown: list[str])
     assert "BOS" in shown[0]
 
 
+def test_an_undertrained_map_is_named_by_its_blocks(shown: list[str]) -> None:
+    report.show_undertrained([])
+    assert shown == []
+    report.show_undertrained([0, 9])
+    assert "The mlp of blocks 0, 9 ends above one linear map" in shown[0]
+
+
 def test_a_table_is_markdown_with_its_bars_escaped(shown: list[str]) -> None:
     report.show_table(pd.DataFrame({"a|b": ["x | y"], "n": [0.123456]}))
     assert shown[0].splitlines()[-1] == r"| x \| y | 0.123 |"

@@ -10,6 +10,7 @@ from layergeom.report.publish import (
     show_notice,
     show_notices,
     show_table,
+    show_undertrained,
     with_interval,
 )
 from layergeom.report.published import comparison
@@ -60,6 +61,7 @@ __all__ = [
     "show_notice",
     "show_notices",
     "show_table",
+    "show_undertrained",
     "slug",
     "spread_labels",
     "step_axis",

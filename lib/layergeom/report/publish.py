@@ -3,7 +3,7 @@
 import io
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +119,15 @@ def _markdown(table: pd.DataFrame) -> str:
 def _cell(value: object) -> str:
     text = f"{value:.3g}" if isinstance(value, float) else str(value)
     return text.replace("|", "\\|").replace("\n", " ")
+
+
+def show_undertrained(blocks: Sequence[int]) -> None:
+    """Warn of the blocks whose ``mlp`` does no better than one linear map, where there are any."""
+    if blocks:
+        show_notice(
+            f"The mlp of blocks {', '.join(map(str, blocks))} ends above one linear map on its "
+            "held-out part: it decides nothing there."
+        )
 
 
 def show_notices(facts: Mapping[str, Any]) -> None:
