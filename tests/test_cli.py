@@ -115,6 +115,19 @@ USAGE = {
         ["run", "readout/masking", "--model", "smoke-pythia", "-p", "seed"],
         "name=value",
     ),
+    "seed below zero": (
+        ["run", "readout/masking", "--model", "smoke-pythia", "-p", "seed=-1"],
+        "a seed lies between 0 and 4294967295, got -1",
+    ),
+    "parameter that an option gives": (
+        ["run", "readout/masking", "--model", "smoke-pythia", "-p", "model=smoke-mamba"],
+        "model is given by --model",
+    ),
+    "a comparison of a model with itself": (
+        ["run", "readout/convergence", "--model", "smoke-pythia", "--model", "smoke-pythia"],
+        "smoke-pythia is named twice",
+    ),
+    "no name": (["pga", "--model", ""], "the model's name is empty"),
     "unknown sizes": (
         ["run", "readout/masking", "--model", "smoke-pythia", "-p", "sizes=tiny"],
         "default, smoke",
@@ -215,6 +228,41 @@ def test_a_folder_that_cannot_be_written_is_said_before_anything_is_measured() -
     assert "cannot create the folder /proc/none" in done.err
     assert "Training" not in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "readout/masking", "--model", "smoke-pythia", "--output", "/proc/self"),
+        ("pga", "--model", "smoke-pythia", "--save-arrays", "/proc/self/x.npz"),
+    ],
+    ids=["output", "arrays"],
+)
+def test_a_folder_that_takes_no_files_is_said_before_anything_is_measured(
+    arguments: tuple[str, ...],
+) -> None:
+    done = layergeom(*arguments, cwd=ROOT)
+    assert done.status == 1
+    assert "/proc/self" in done.err or "/proc/" in done.err
+    assert "cannot" in done.err
+    assert not any(word in done.err for word in ("Training", "PGA", "Traceback"))
+
+
+def test_a_model_of_short_context_gives_as_many_tokens_as_are_asked_for() -> None:
+    done = layergeom(
+        *("updates", "--model", "smoke-pythia", "--tokens", "128", "--neighbours", "16", "--json"),
+        cwd=ROOT,
+    )
+    assert done.status == 0, done.err
+    assert json.loads(done.out)["tokens"] == 128
+
+
+def test_too_few_tokens_to_tell_subspaces_apart_have_no_regime() -> None:
+    done = layergeom("pga", "--model", "smoke-pythia", "--tokens", "3", "--json", cwd=ROOT)
+    assert done.status == 0, done.err
+    printed = json.loads(done.out)
+    assert [row["z"] for row in printed["layers"]] == [None] * 8
+    assert printed["regime"] is None
 
 
 def test_ctrl_c_ends_with_a_sentence_and_leaves_nothing_half_made(tmp_path: Path) -> None:

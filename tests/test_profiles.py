@@ -38,8 +38,8 @@ REFUSED = {
     "models: [smoke-pythia]\nsizes: smok": "Did you mean 'smoke'?",
     "models: [smoke-pythia]\nseeds: 0": "seeds: Input should be greater than or equal to 1",
     "models: [": "is not YAML",
-    "- models": "Input should be a valid dictionary",
-    "": "Input should be a valid dictionary",
+    "- models": "it holds no keys; a profile names its models",
+    "": "it holds no keys; a profile names its models",
 }
 
 

@@ -72,7 +72,13 @@ def pga(
     if save_arrays is not None:
         direct.save_arrays(save_arrays, direct.pga_arrays(study, ccr))
     columns = ("layer", "rho_readout", "null_mean", "null_std", "z", "ci_low", "ci_high", "p")
-    _print(report, columns, as_json, f"regime at CCR-{ccr}: {report['regime']}")
+    _print(
+        report,
+        columns,
+        as_json,
+        f"regime at CCR-{ccr}: {report['regime'] or 'undefined'}\n"
+        f"interval of z: {report['interval']}",
+    )
 
 
 @app.command()
@@ -89,7 +95,9 @@ def updates(
     text: Text = "wikipedia-sample",
     tokens: Annotated[int, typer.Option(min=8, help="Query tokens.")] = 1024,
     neighbours: Annotated[int, typer.Option(min=1, help="Neighbours of a local fit, K.")] = 64,
-    bank: Annotated[int, typer.Option(min=1, help="Sequences of 128 tokens to fit on.")] = 32,
+    bank: Annotated[
+        int, typer.Option(min=1, help="Sequences to fit on, of 128 tokens or the model's context.")
+    ] = 32,
     metric: Annotated[
         Literal["euclidean", "cosine"], typer.Option(help="Distance between states.")
     ] = "euclidean",
@@ -105,8 +113,9 @@ def updates(
     Example: layergeom updates --model smollm2-135m --map orthogonal --tokens 512 --json
     """
     from layergeom import direct
-    from layergeom.studies import Session, UpdatesStudy
+    from layergeom.studies import Session, UpdatesStudy, check_class
 
+    check_class(map_)
     if save_arrays is not None:
         direct.check_array_file(save_arrays)
     settings = direct.updates_settings(
@@ -145,7 +154,7 @@ def run(
 
     Example: layergeom run readout/pga_by_layer --model smollm2-135m -p seed=1
     """
-    from layergeom.files import make_folder
+    from layergeom.files import check_writable, make_folder
     from layergeom.notebooks import read_notebook, run_notebook, subject, typed_parameters
     from layergeom.paths import project_root
     from layergeom.progress import say
@@ -153,9 +162,13 @@ def run(
     root = project_root()
     text = read_notebook(root, notebook)
     about = subject(models, text.scope)
+    given = _pairs(parameter or [])
+    for name, option in (("model", "--model"), ("models", "--model"), ("folder", "--output")):
+        if name in given:
+            raise UsageError(f"the parameter {name} is given by {option}, not by -p.")
     chosen = {"models": ",".join(models)} if text.scope == "across" else {"model": models[0]}
-    parameters = typed_parameters(text, {**_pairs(parameter or []), **chosen})
-    make_folder(root / output)  # before anything is computed
+    parameters = typed_parameters(text, {**given, **chosen})
+    check_writable(make_folder((root / output / text.name).parent))  # before anything is computed
     _prepare(text.studies, text.parameters, parameters, models)
     say(f"Running {text.name} for {about} ...")
     page = run_notebook(root, text, parameters, root / output)

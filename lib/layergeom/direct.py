@@ -9,22 +9,30 @@ import numpy as np
 import pandas as pd
 
 from layergeom.errors import UsageError
-from layergeom.files import whole_file
+from layergeom.files import check_writable, whole_file
 from layergeom.geometry.neighbours import Metric
 from layergeom.report.provenance import provenance
 from layergeom.studies.fits import FitsStudy
 from layergeom.studies.pga import PGAStudy
 from layergeom.studies.settings import SIZES, Settings
+from layergeom.studies.states import Session
 from layergeom.studies.updates import UpdatesStudy
 
 _DEFAULT = SIZES["default"]
+
+
+def _positions(model: str, corpus: str) -> int:
+    """Positions of a sequence that are measured: fewer where the model's context is short."""
+    session = Session(Settings(model, corpus))
+    _ = session.corpus_as_given  # first: a bad text is said before a model is fetched
+    return max(1, session.sequence_length - _DEFAULT.skip_positions)
 
 
 def pga_settings(
     model: str, corpus: str, tokens: int, samples: int, readout_dim: int | None, seed: int
 ) -> Settings:
     """Settings for exactly ``tokens`` tokens a sample, from as many sequences as help."""
-    needed = -(-tokens * samples // (_DEFAULT.sequence_length - _DEFAULT.skip_positions))
+    needed = -(-tokens * samples // _positions(model, corpus))
     usual = _DEFAULT.bank_sequences + _DEFAULT.query_sequences
     sizes = _DEFAULT.model_copy(
         update={
@@ -48,8 +56,7 @@ def updates_settings(
     exclude_same_token: bool,
 ) -> Settings:
     """Settings for exactly ``tokens`` query tokens, all of them replaced."""
-    positions = _DEFAULT.sequence_length - _DEFAULT.skip_positions
-    sequences = max(4, -(-tokens // positions))
+    sequences = max(4, -(-tokens // _positions(model, corpus)))
     sizes = _DEFAULT.model_copy(
         update={
             "bank_sequences": bank_sequences,
@@ -87,7 +94,8 @@ def pga_report(study: PGAStudy, ccr: int) -> dict[str, Any]:
                 ),
             }
         )
-    regime = profile.regime(ccr)
+    # Without one interval there is nothing to judge by.
+    regime = profile.regime(ccr) if any(math.isfinite(row["z"]) for row in layers) else None
     sizes = study.settings.sizes
     return {
         "model": study.session.files.name,
@@ -100,8 +108,8 @@ def pga_report(study: PGAStudy, ccr: int) -> dict[str, Any]:
         "interval": "95 %: samples and null"
         if sizes.pga_samples > 1
         else "95 %: the null's own error (one sample)",
-        "regime": regime.regime,
-        "collapse_zone": regime.collapse_zone,
+        "regime": regime and regime.regime,
+        "collapse_zone": regime and regime.collapse_zone,
         "provenance": provenance(profile.inputs, **study.states.facts),
         "layers": layers,
     }
@@ -227,11 +235,13 @@ def check_array_file(path: Path) -> None:
 
     Raises:
         UsageError: it does not end in .npz, or its folder is not there.
+        LayergeomError: the folder cannot be written to.
     """
     if path.suffix != ".npz":
         raise UsageError(f"--save-arrays takes a file that ends in .npz, got {path}.")
     if not path.resolve().parent.is_dir():
         raise UsageError(f"the folder of {path} does not exist.")
+    check_writable(path.resolve().parent)
 
 
 def save_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:

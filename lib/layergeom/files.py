@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +35,19 @@ def make_folder(folder: Path) -> Path:
     except OSError as error:
         raise LayergeomError(f"cannot create the folder {folder}: {error.strerror}.") from error
     return folder
+
+
+def check_writable(folder: Path) -> None:
+    """Find out that nothing can be written into a folder before anything is computed.
+
+    Raises:
+        LayergeomError: the system refuses, with its reason.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise LayergeomError(f"cannot write into the folder {folder}: {error.strerror}.") from error
 
 
 @contextmanager

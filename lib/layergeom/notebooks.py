@@ -176,9 +176,11 @@ def subject(models: Sequence[str], scope: Scope) -> str:
     """What a page is about, as its title and file names say it: a model, or all of them.
 
     Raises:
-        UsageError: several models for a notebook that takes one.
+        UsageError: several models for a notebook that takes one, or a model twice.
     """
     if scope == "across":
+        if twice := [model for model in models if models.count(model) > 1]:
+            raise UsageError(f"{twice[0]} is named twice: a comparison takes different models.")
         return ACROSS
     if len(models) != 1:
         raise UsageError(f"this notebook takes one model, got {len(models)}: {', '.join(models)}.")

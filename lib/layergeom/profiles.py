@@ -112,4 +112,4 @@ def _explain(error: ValidationError) -> str:
         return f"unknown key {key!r}. " + (
             f"Did you mean {close[0]!r}?" if close else f"Known: {', '.join(keys)}."
         )
-    return f"{key}: {first['msg']}." if key else f"{first['msg']}."
+    return f"{key}: {first['msg']}." if key else "it holds no keys; a profile names its models."

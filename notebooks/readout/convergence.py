@@ -58,7 +58,8 @@ SPACES = {"full": report.GREY, "readout": report.BLUE, "random": report.ORANGE}
 count, matrices = len(pairs.studies), pairs.matrices()
 drawn = table[table["quantity"].isin(list(SPACES))]
 limits = min(-0.02, drawn["ci_low"].min()), 1.05 * drawn["ci_high"].max()
-most = matrices.loc[matrices["space"] != "full", "value"].max()
+shown = matrices.loc[matrices["space"] != "full", "value"]
+ends = min(0.0, shown.min()), shown.max()
 figure, axes = plt.subplots(
     count, 3, squeeze=False, figsize=(7.5, 1 + 2.4 * count), width_ratios=[3, 2, 2]
 )
@@ -73,7 +74,7 @@ for (axis, *maps), study in zip(axes, pairs.studies, strict=True):
     axis.locator_params(axis="y", nbins=4)
     report.spread_labels(axis, gap=0.1)
     for beside, space in zip(maps, ("readout", "random"), strict=True):
-        mesh = report.agreement_map(beside, study.matrix(), space, study.names, most)
+        mesh = report.agreement_map(beside, study.matrix(), space, study.names, ends)
         beside.set_title(space)
 axes[-1, 0].set_xlabel("relative depth of both layers")
 figure.colorbar(mesh, ax=axes[:, 1:], label=r"agreement $\rho$", location="bottom", aspect=40)
@@ -91,7 +92,7 @@ report.publish_figure(
         "each from passages of its own. Maps: all layers of both in readout space, and in random "
         "subspaces (mean)."
     ),
-    alt=f"{count} panels of agreement against relative depth. "
+    alt="Agreement of models against relative depth, and as maps of all their layers. "
     + " ".join(
         f"{s.names[0]} and {s.names[1]}: on average {means[(*s.names, 'readout')]:.2f} in readout "
         f"space, {means[(*s.names, 'full')]:.2f} in full, {means[(*s.names, 'random')]:.2f} in "

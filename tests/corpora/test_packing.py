@@ -159,6 +159,7 @@ def test_same_seed_draws_the_same_and_another_seed_otherwise() -> None:
 
 def test_more_tokens_than_there_are_is_refused_with_both_numbers() -> None:
     with pytest.raises(
-        UsageError, match=r"3 samples of 14 tokens need 42 tokens, and the 5 .* have 40 after"
+        UsageError,
+        match=r"samples of 14 tokens, 3 of them, need 42 tokens, and the 5 .* have 40 after",
     ):
         spread(5, 9, 1, 14, 3)

@@ -16,13 +16,13 @@ def test_layers_of_the_first_model_run_to_the_right_and_of_the_second_upwards() 
         for space, extra in (("full", 0.3), ("readout", 0.0))
     ]
     _, axis = plt.subplots()
-    mesh = report.agreement_map(axis, pd.DataFrame(rows), "readout", ("one", "other"), 0.6)
+    mesh = report.agreement_map(axis, pd.DataFrame(rows), "readout", ("one", "other"), (-0.1, 0.6))
     expected = 0.1 * np.arange(6) + 0.01 * np.arange(4)[:, None]
     np.testing.assert_allclose(mesh.get_array().reshape(4, 6), expected)
-    assert mesh.norm.vmax == 0.6
+    assert (mesh.norm.vmin, mesh.norm.vmax) == (-0.1, 0.6)
     assert axis.get_xlabel() == "layer of one"
     assert axis.get_ylabel() == "layer of other"
-    # Ticks stand in the middle of their cells, and the point after the norm has none.
-    assert [text.get_text() for text in axis.get_xticklabels()] == ["0", "2", "4"]
-    np.testing.assert_allclose(axis.get_yticks(), [0.5, 1.5, 2.5])
+    # Ticks stand in the middle of their cells; the last is the point after the norm.
+    assert [text.get_text() for text in axis.get_xticklabels()] == ["0", "2", "out"]
+    np.testing.assert_allclose(axis.get_yticks(), [0.5, 1.5, 3.5])
     plt.close()

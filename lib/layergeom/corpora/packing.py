@@ -147,7 +147,7 @@ def spread_tokens(
     available = sequences * positions
     if samples * count > available:
         raise UsageError(
-            f"{samples} samples of {count} tokens need {samples * count} tokens, and the "
+            f"samples of {count} tokens, {samples} of them, need {samples * count} tokens, and the "
             f"{sequences} sequences have {available} after the first {skip_positions} positions. "
             "Ask for fewer, give a longer text, or take the sizes 'smoke' for a tiny model."
         )

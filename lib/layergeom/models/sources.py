@@ -73,6 +73,8 @@ def resolve(model: str, revision: str = "") -> ModelFiles:
         NotMeasurableError: a revision of a model that comes without any.
         LayergeomError: it cannot be fetched, or its bytes are not those expected.
     """
+    if not model.strip():
+        raise UsageError("the model's name is empty: give a catalogue name, a hub id or a folder.")
     entry = find_entry(model)
     if entry is not None:
         if isinstance(entry.source, TrainedSource):

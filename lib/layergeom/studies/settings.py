@@ -7,8 +7,10 @@ from typing import Annotated
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from layergeom.errors import unknown
+from layergeom.errors import UsageError, unknown
 from layergeom.geometry.neighbours import Metric
+
+LARGEST_SEED = 2**32 - 1
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -106,6 +108,15 @@ class Settings:
     metric: Metric = "euclidean"
     exclude_same_token: bool = False
     revision: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a seed that NumPy and PyTorch do not take.
+
+        Raises:
+            UsageError: it is below 0 or needs more than 32 bits.
+        """
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise UsageError(f"a seed lies between 0 and {LARGEST_SEED}, got {self.seed}.")
 
 
 def generator(seed: int, purpose: str) -> np.random.Generator:
