@@ -1,6 +1,5 @@
 # What a profile's book is made of: one measurement a model and one of what compares them, the pages
-# of each notebook, one book. `layergeom book` runs this; on a cluster, use
-# Snakemake's own executors.
+# of each notebook, one book. `layergeom book` runs this; on a cluster, use Snakemake's own executors.
 
 import shlex
 import sys
