@@ -92,7 +92,9 @@ def _fit(
     train = torch.from_numpy(np.flatnonzero(~held))
     test = torch.from_numpy(np.flatnonzero(held))
     network = _ResidualMlp(below.shape[1])
-    optimiser = torch.optim.AdamW(network.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    optimiser = torch.optim.AdamW(
+        network.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY, fused=True
+    )
     steps = EPOCHS * -(-len(train) // BATCH)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimiser, LEARNING_RATE, total_steps=steps, pct_start=0.15
