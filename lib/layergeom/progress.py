@@ -1,10 +1,15 @@
-"""Progress for people at a terminal, plain lines elsewhere, nothing inside a notebook."""
+"""Progress: a bar at a terminal, a line now and then elsewhere, nothing inside a notebook."""
 
+import os
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sized
 from typing import TypeVar
 
 Item = TypeVar("Item")
+
+#: Seconds between two lines.
+_PAUSE = 30.0
 
 
 def inside_notebook() -> bool:
@@ -27,9 +32,8 @@ def track(items: Iterable[Item], label: str, total: int | None = None) -> Iterat
     if inside_notebook():
         yield from items
         return
-    if not sys.stderr.isatty():
-        say(f"{label} ...")
-        yield from items
+    if not sys.stderr.isatty() or os.environ.get("LAYERGEOM_LINES") == "1":
+        yield from _lines(items, label, total)
         return
     from rich.console import Console
     from rich.progress import (
@@ -50,3 +54,15 @@ def track(items: Iterable[Item], label: str, total: int | None = None) -> Iterat
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
         yield from bar.track(items, total=total, description=label)
+
+
+def _lines(items: Iterable[Item], label: str, total: int | None) -> Iterator[Item]:
+    say(f"{label} ...")
+    start = said = time.monotonic()
+    for done, item in enumerate(items, start=1):
+        yield item
+        now = time.monotonic()
+        if total is not None and done < total and now - said >= _PAUSE:
+            left = round((now - start) / done * (total - done))
+            say(f"{label}: {done} of {total}, about {left // 60}:{left % 60:02d} left")
+            said = now
