@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from layergeom.book import page_folder
+from layergeom.models.catalogue import is_trained
 from layergeom.models.sources import display_name
 from layergeom.notebooks import notebook_scope, output_path
 from layergeom.profiles import read_profile
@@ -30,6 +31,12 @@ EVERY_MODEL = " ".join(map(shlex.quote, CHOSEN.every_model))
 
 def page(notebook, subject):
     return str(output_path(page_folder(PROFILE), notebook, subject))
+
+
+def cores_of(wildcards):
+    # The networks trained here are too small to keep a second core busy: two models side by side are
+    # done sooner than one after the other.
+    return 1 if is_trained(MODELS[wildcards.model]) else workflow.cores
 
 
 wildcard_constraints:
@@ -62,12 +69,14 @@ rule measure:
         lib=LIB,
     output:
         f"{MEASURED}/{{model}}",
-    threads: workflow.cores
+    threads: cores_of
     params:
         profile=PROFILE,
         model=lambda wildcards: MODELS[wildcards.model],
+    # One bar has a terminal for itself, two would write over each other.
     shell:
         "LAYERGEOM_THREADS={threads} OMP_NUM_THREADS={threads} "
+        "LAYERGEOM_LINES=$(({threads} < {workflow.cores})) "
         "{LAYERGEOM} measure {params.profile:q} {output:q} {params.model:q}"
 
 

@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from layergeom.errors import UsageError, unknown
-from layergeom.models.catalogue import TrainedSource, catalogue
+from layergeom.models.catalogue import catalogue, is_trained
 from layergeom.models.sources import ACCEPTED_TERMS
 from layergeom.notebooks import Scope, notebook_names
 from layergeom.studies.settings import SIZES, Settings, named_sizes
@@ -45,7 +45,7 @@ class Profile(BaseModel):
         return tuple(
             f"{model}-seed{seed}" if seed else model
             for model in self.models
-            for seed in range(self.seeds if _is_trained(model) else 1)
+            for seed in range(self.seeds if is_trained(model) else 1)
         )
 
     def settings(self, model: str) -> Settings:
@@ -65,11 +65,6 @@ class Profile(BaseModel):
         """Let this process and those it starts fetch models under the accepted terms."""
         earlier = [name for name in os.environ.get(ACCEPTED_TERMS, "").split(",") if name]
         os.environ[ACCEPTED_TERMS] = ",".join(sorted({*earlier, *self.accept_terms, *names}))
-
-
-def _is_trained(model: str) -> bool:
-    entry = catalogue().get(model)
-    return entry is not None and isinstance(entry.source, TrainedSource)
 
 
 def read_profile(root: Path, name: str) -> Profile:

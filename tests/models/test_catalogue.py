@@ -10,6 +10,7 @@ from layergeom.models.catalogue import (
     base_name,
     catalogue,
     find_entry,
+    is_trained,
 )
 
 WHEEL: dict[str, Any] = {
@@ -113,6 +114,11 @@ def test_the_small_models_keep_twelve_to_sixteen_checkpoints() -> None:
 
 def test_tokens_seen_are_sequences_times_context() -> None:
     assert recipe().tokens_seen(25) == 25 * 4 * 16
+
+
+def test_trained_on_the_spot_are_the_recipes_and_nothing_else() -> None:
+    names = ["mini-pythia-d64", "mini-mamba-d64-seed3", "smollm2-135m", "owner/name"]
+    assert [is_trained(name) for name in names] == [True, True, False, False]
 
 
 def test_a_seed_behind_the_name_changes_the_seed_alone() -> None:

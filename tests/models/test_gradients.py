@@ -33,6 +33,15 @@ def test_equal_those_of_the_whole_batch_even_where_the_halves_differ(sequences: 
         assert torch.equal(gradient, same)
 
 
+def test_one_thread_gives_the_same_bytes_as_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for threads in ("1", "2"):
+        monkeypatch.setenv("LAYERGEOM_THREADS", threads)
+        found.append(gradients(IDS))
+    for one, two in zip(*found, strict=True):
+        assert torch.equal(one, two)
+
+
 def test_an_error_in_a_half_comes_through_and_threads_are_put_back() -> None:
     before = torch.get_num_threads()
 

@@ -146,6 +146,12 @@ def base_name(model: str) -> str:
     return match["base"] if match and trained else model
 
 
+def is_trained(model: str) -> bool:
+    """Whether a model is trained on the spot."""
+    entry = find_entry(model)
+    return entry is not None and isinstance(entry.source, TrainedSource)
+
+
 def find_entry(model: str) -> ModelEntry | None:
     """A model's entry, that of ``NAME-seed1`` with its seed; None for a name not in here."""
     entry = catalogue().get(base_name(model))

@@ -1,4 +1,4 @@
-"""Gradients of a batch, halves of it side by side.
+"""Gradients of a batch, halves of it side by side where there are threads for both.
 
 The networks trained here are so small that threads inside one product wait for each other more
 than they work. Two threads that each take half of the sequences do not wait until the end.
@@ -12,17 +12,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from layergeom.geometry.threads import thread_count
+
 #: Halves, whatever the number of cores: a sum in another order has other last digits.
 _PARTS = 2
 
 
 @contextmanager
 def side_by_side() -> Iterator[Executor]:
-    """Threads for the halves, and one thread inside each product, while the block is active."""
+    """Threads for the halves, one where no more may be used, and one inside each product."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with ThreadPoolExecutor(_PARTS) as pool:
+        with ThreadPoolExecutor(min(_PARTS, thread_count())) as pool:
             yield pool
     finally:
         torch.set_num_threads(threads)
