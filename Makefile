@@ -3,6 +3,11 @@ PYTHON ?= python3
 PROFILE ?= offline
 BIN := .venv/bin
 
+# Only what is imported is compiled, when it first is: all of it would take a minute of the installation.
+unexport PYTHONDONTWRITEBYTECODE
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile \
+  --constraint constraints.txt
+
 .PHONY: book test lint bench clean
 
 book: .venv/.book
@@ -28,10 +33,10 @@ clean:
 
 .venv/.book: pyproject.toml constraints.txt | .venv/bin/python
 	@echo "Installing layergeom into .venv (a few minutes the first time) ..."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	$(INSTALL) --editable .
 	@touch $@
 
 .venv/.test: .venv/.book
 	@echo "Installing the test tools into .venv ..."
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[test]'
+	$(INSTALL) --editable '.[test]'
 	@touch $@
