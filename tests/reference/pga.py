@@ -45,3 +45,23 @@ def agreement(
     one = pdist(remove_components(first, count) @ first_basis, "cosine")
     other = pdist(remove_components(second, count) @ second_basis, "cosine")
     return float(spearmanr(one, other).statistic)
+
+
+def grouped_rho(
+    states: np.ndarray, basis: np.ndarray, count: int, groups: list[np.ndarray]
+) -> list[float]:
+    """As ``subspace_rho``, over the pairs within each group, CCR over all tokens."""
+    removed = remove_components(states, count)
+    return [
+        float(spearmanr(pdist(part, "cosine"), pdist(part @ basis, "cosine")).statistic)
+        for part in (removed[group] for group in groups)
+    ]
+
+
+def left_out_error(rho: np.ndarray) -> float:
+    """The jackknife's standard error of z, from (groups, 1 + subspaces), the readout first."""
+    z = []
+    for group in range(len(rho)):
+        first, *null = np.delete(rho, group, axis=0).mean(axis=0)
+        z.append((first - np.mean(null)) / np.std(null, ddof=1))
+    return float(np.sqrt((len(z) - 1) / len(z) * np.sum((np.array(z) - np.mean(z)) ** 2)))

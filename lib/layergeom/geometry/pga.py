@@ -13,6 +13,7 @@ from layergeom.geometry.components import leading_components
 from layergeom.geometry.distances import snapped_cosine_distances
 from layergeom.geometry.errors import GeometryError
 from layergeom.geometry.means import half_width_factor
+from layergeom.geometry.memory import DEFAULT_MEMORY, group_count, ranking_threads, token_groups
 from layergeom.geometry.ranks import ReferenceRanks, reference_ranks, spearman_to_reference
 from layergeom.geometry.threads import map_threads
 
@@ -30,10 +31,15 @@ class PGASample:
     Attributes:
         rho_readout: Spearman between full-space distances and those in the readout subspace.
         rho_null: the same for each random subspace.
+        z_error: standard error of z from ranking a sample of the pairs only; 0 where all pairs
+            are ranked.
+        pairs: number of pairs ranked; 0 where that is not known.
     """
 
     rho_readout: float
     rho_null: Float[np.ndarray, " subspaces"]
+    z_error: float = 0.0
+    pairs: int = 0
 
     @property
     def null_mean(self) -> float:
@@ -86,24 +92,34 @@ def subspace_pga_levels(
     readout: Float[np.ndarray, "width k"],
     subspaces: Float[np.ndarray, "count width k"],
     levels: Sequence[int],
+    memory: int = DEFAULT_MEMORY,
+    seed: int = 0,
 ) -> dict[int, PGASample]:
     """Subspace PGA at several levels of common-component removal at once.
 
     A projection is linear, so each subspace is projected on once, and the removal of ``c``
     components is a rank-c correction of that projection.
 
+    Where the distances of all pairs do not fit into the memory, the tokens are divided at random
+    into groups that do. The correlations are then means over the groups, each over all pairs
+    within it, and the sample says what that may move z by: the jackknife's standard error over
+    groups, which errs on the safe side, for it also holds what other tokens would have changed.
+    Mean and components are those of all tokens still.
+
     Args:
         states: hidden states of the sampled tokens.
         readout: orthonormal basis of the readout subspace.
         subspaces: orthonormal bases of the random subspaces, of the same dimension.
         levels: numbers of components to remove, such as ``(0, 1, 5, 10)``.
+        memory: bytes that may be taken.
+        seed: seed of the groups.
 
     Returns:
         One sample per level.
 
     Raises:
-        GeometryError: states not finite, fewer than three tokens, bases that do not match, or
-            tokens that become zero vectors.
+        GeometryError: states not finite, fewer than three tokens, bases that do not match,
+            tokens that become zero vectors, or too little memory for any group.
     """
     tokens, width = states.shape
     if tokens < 3:
@@ -122,34 +138,62 @@ def subspace_pga_levels(
     centred -= centred.mean(axis=0)
     directions = leading_components(centred, max(levels))
     columns = np.ascontiguousarray(centred.T)
+    every = np.concatenate([readout[None], subspaces])
+    groups = token_groups(tokens, group_count(tokens, width, len(levels), memory), seed)
+    rho = np.array(
+        [
+            _correlations(columns.take(group, axis=1), directions, every, levels, memory)
+            for group in groups
+        ]
+    )
+    pairs = sum(len(group) * (len(group) - 1) // 2 for group in groups)
+    return {level: _sample(rho[:, :, j], pairs) for j, level in enumerate(levels)}
+
+
+def _correlations(
+    columns: Float[np.ndarray, "width tokens"],
+    directions: Float[np.ndarray, "width components"],
+    bases: Float[np.ndarray, "count width k"],
+    levels: Sequence[int],
+    memory: int,
+) -> Float[np.ndarray, "count levels"]:
+    """Spearman between distances in full space and in each subspace, at each level."""
+    width, tokens = columns.shape
     scores = directions.T @ columns
+    threads = ranking_threads(tokens, width, len(levels), memory)
 
     def reference(level: int) -> ReferenceRanks:
         removed = columns - directions[:, :level] @ scores[:level]
         return reference_ranks(snapped_cosine_distances(removed))
 
-    references = dict(zip(levels, map_threads(reference, levels), strict=True))
+    references = dict(zip(levels, map_threads(reference, levels, threads), strict=True))
 
-    def correlations(bases: Float[np.ndarray, "chunk width k"]) -> Float[np.ndarray, "chunk lv"]:
+    def correlations(chunk: Float[np.ndarray, "chunk width k"]) -> Float[np.ndarray, "chunk lv"]:
         # One large product for the whole chunk instead of one small product each.
-        stacked = bases.transpose(0, 2, 1).reshape(-1, width)
-        projected = (stacked @ columns).reshape(len(bases), -1, tokens)
+        stacked = chunk.transpose(0, 2, 1).reshape(-1, width)
+        projected = (stacked @ columns).reshape(len(chunk), -1, tokens)
         loadings = (stacked @ directions).reshape(*projected.shape[:2], directions.shape[1])
-        rows = np.empty((len(bases), len(levels)))
-        for i in range(len(bases)):
+        rows = np.empty((len(chunk), len(levels)))
+        for i in range(len(chunk)):
             for j, level in enumerate(levels):
                 inside = projected[i] - loadings[i][:, :level] @ scores[:level]
                 snapped = snapped_cosine_distances(inside)
                 rows[i, j] = spearman_to_reference(snapped, references[level])
         return rows
 
-    every = np.concatenate([readout[None], subspaces])
-    chunks = [every[start : start + _CHUNK] for start in range(0, len(every), _CHUNK)]
-    rho = np.concatenate(map_threads(correlations, chunks))
-    return {
-        level: PGASample(float(rho[0, j]), np.ascontiguousarray(rho[1:, j]))
-        for j, level in enumerate(levels)
-    }
+    chunks = [bases[start : start + _CHUNK] for start in range(0, len(bases), _CHUNK)]
+    return np.concatenate(map_threads(correlations, chunks, threads))
+
+
+def _sample(rho: Float[np.ndarray, "groups count"], pairs: int) -> PGASample:
+    """Means over groups of tokens, the readout's first, and what the groups leave open."""
+    mean = rho.mean(axis=0)
+    if len(rho) == 1:
+        return PGASample(float(mean[0]), mean[1:], pairs=pairs)
+    others = (rho.sum(axis=0) - rho) / (len(rho) - 1)
+    left_out = np.array([PGASample(float(row[0]), row[1:]).z for row in others])
+    error = np.sqrt((len(rho) - 1) * left_out.var())
+    return PGASample(float(mean[0]), mean[1:], float(error), pairs)
 
 
 def subspace_pga(
@@ -157,6 +201,8 @@ def subspace_pga(
     readout: Float[np.ndarray, "width k"],
     subspaces: Float[np.ndarray, "count width k"],
     ccr: int = 1,
+    memory: int = DEFAULT_MEMORY,
+    seed: int = 0,
 ) -> PGASample:
     """Subspace PGA of one sample of tokens (Readout, section 3).
 
@@ -165,11 +211,13 @@ def subspace_pga(
         readout: orthonormal basis of the readout subspace, from ``readout_basis``.
         subspaces: orthonormal random bases, from ``random_subspaces``.
         ccr: leading principal components removed after centring.
+        memory: bytes that may be taken.
+        seed: seed of the groups of tokens where not all pairs fit into the memory.
 
     Raises:
         GeometryError: as for ``subspace_pga_levels``.
     """
-    return subspace_pga_levels(states, readout, subspaces, (ccr,))[ccr]
+    return subspace_pga_levels(states, readout, subspaces, (ccr,), memory, seed)[ccr]
 
 
 def estimate_z(samples: Sequence[PGASample]) -> PGAEstimate:
@@ -178,7 +226,7 @@ def estimate_z(samples: Sequence[PGASample]) -> PGAEstimate:
     ``z +- t(0.975, S-1) * sqrt(s^2/S + 1/m + z^2 / (2(m-1)))``: the last two terms are the error
     of the null's own mean and standard deviation, which samples that share their subspaces
     would otherwise hide. With one sample there is no ``s``: the interval is the null's error
-    alone, with ``t(0.975, m-1)``.
+    and that of ranking a sample of the pairs, with ``t(0.975, m-1)``.
 
     Raises:
         GeometryError: no sample.
@@ -190,7 +238,8 @@ def estimate_z(samples: Sequence[PGASample]) -> PGAEstimate:
     mean = float(z.mean())
     null_error = 1.0 / m + mean**2 / (2.0 * (m - 1))
     if count == 1:
-        half = half_width_factor(m - 1) * float(np.sqrt(null_error))
+        own_error = null_error + samples[0].z_error ** 2
+        half = half_width_factor(m - 1) * float(np.sqrt(own_error))
     else:
         spread = float(z.var(ddof=1)) / count + null_error
         half = half_width_factor(count - 1) * float(np.sqrt(spread))

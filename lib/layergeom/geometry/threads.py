@@ -21,14 +21,16 @@ def thread_count() -> int:
     return os.cpu_count() or 1
 
 
-def map_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """Apply ``function`` to every item, in order of the items.
+def map_threads(
+    function: Callable[[Item], Result], items: Iterable[Item], most: int | None = None
+) -> list[Result]:
+    """Apply ``function`` to every item, in order of the items, on at most ``most`` threads.
 
     LAPACK calls on small matrices do not scale with BLAS threads, so the threads go to the
     items and BLAS is held to one; the result does not depend on how many there are.
     """
     with (
         threadpool_limits(limits=1, user_api="blas"),
-        ThreadPoolExecutor(max_workers=thread_count()) as pool,
+        ThreadPoolExecutor(max_workers=min(thread_count(), most or thread_count())) as pool,
     ):
         return list(pool.map(function, items))
