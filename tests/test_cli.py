@@ -52,6 +52,39 @@ def test_pga_is_of_exactly_the_tokens_asked_for_and_can_be_recomputed(report) ->
         assert row["null_std"] == pytest.approx(np.std(rho[1], ddof=1), abs=1e-6)
 
 
+def test_too_many_pairs_for_the_memory_are_sampled_and_said_to_be() -> None:
+    found = []
+    for memory in ("8", "0.001"):
+        command = ("pga", "--model", "smoke-pythia", "--tokens", "400", "--memory", memory)
+        done = layergeom(*command, "--json", cwd=ROOT)
+        assert done.status == 0, done.err
+        found.append(json.loads(done.out))
+    whole, part = found
+    assert "pairs within groups of tokens are ranked" in part["interval"]
+    assert "pairs" not in whole["interval"]
+    for row, every in zip(part["layers"], whole["layers"], strict=True):
+        (sample,), (all_pairs,) = row["samples"], every["samples"]
+        assert sample["pairs"] < all_pairs["pairs"] == 400 * 399 / 2
+        assert sample["z_error"] > all_pairs["z_error"] == 0.0
+        assert row["ci_high"] - row["ci_low"] > every["ci_high"] - every["ci_low"]
+
+
+def test_half_precision_is_another_measurement_and_says_so(report) -> None:
+    exact, _ = report
+    command = ("pga", "--model", "smoke-pythia", "--tokens", "150", "--dtype", "bfloat16")
+    done = layergeom(*command, "--device", "cpu", "--json", cwd=ROOT)
+    assert done.status == 0, done.err
+    half = json.loads(done.out)
+    found = [printed["provenance"]["dtype"] for printed in (exact, half)]
+    assert found == ["float32", "bfloat16"]
+    assert half["provenance"]["device"] == "cpu"
+    off = [
+        abs(row["rho_readout"] - other["rho_readout"])
+        for row, other in zip(half["layers"], exact["layers"], strict=True)
+    ]
+    assert 0.0 < max(off) < 0.05
+
+
 def test_the_readout_basis_is_that_of_the_saved_unembedding(report) -> None:
     _, arrays = report
     w, basis = arrays["unembedding"].astype(np.float64), arrays["readout_basis"]

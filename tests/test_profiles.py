@@ -37,6 +37,7 @@ REFUSED = {
     "models: [smoke-pythia]\nnotebooks: [readout/maskin]": "Did you mean 'readout/masking'?",
     "models: [smoke-pythia]\nsizes: smok": "Did you mean 'smoke'?",
     "models: [smoke-pythia]\nseeds: 0": "seeds: Input should be greater than or equal to 1",
+    "models: [smoke-pythia]\ndtype: float64": "dtype: Input should be 'float32', 'bfloat16' or",
     "models: [": "is not YAML",
     "- models": "it holds no keys; a profile names its models",
     "": "it holds no keys; a profile names its models",
@@ -69,7 +70,24 @@ def test_parameters_name_one_model_or_all_and_leave_defaults_out() -> None:
     assert profile.parameters(["a/a", "b/b"], "across") == {"models": "a/a,b/b", "sizes": "smoke"}
 
 
+def test_arithmetic_and_device_reach_the_measurement_and_arithmetic_the_notebooks() -> None:
+    profile = Profile(models=("a/a",), dtype="bfloat16", device="cpu")
+    settings = profile.settings("a/a")
+    assert (settings.dtype, settings.device) == ("bfloat16", "cpu")
+    assert profile.parameters(["a/a"], "per model") == {"model": "a/a", "dtype": "bfloat16"}
+
+
 def test_accepted_terms_reach_every_step_and_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ACCEPTED_TERMS, "other")
     Profile(models=("a/a",), accept_terms=("gemma",)).accept("third")
     assert os.environ[ACCEPTED_TERMS] == "gemma,other,third"
+
+
+def test_terms_that_nobody_accepted_stop_a_profile_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(ACCEPTED_TERMS, "")
+    profile = read_profile(ROOT, "offline-gemma")
+    with pytest.raises(UsageError, match=r"gemma3-270m may be used .*\n.*--accept-gemma-terms"):
+        profile.accept()
+    profile.accept("gemma")

@@ -3,12 +3,14 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from layergeom.errors import LayergeomError, UsageError
+from layergeom.models.devices import Device, Dtype
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +38,13 @@ Text = Annotated[
 Seed = Annotated[
     int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed of every random choice.")
 ]
+On = Annotated[
+    Device,
+    typer.Option("--device", help="Where the model runs; auto: the GPU where there is one."),
+]
+Arithmetic = Annotated[
+    Dtype, typer.Option("--dtype", help="Arithmetic of the model's forward pass.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 SaveArrays = Annotated[
     Path | None,
@@ -53,7 +62,15 @@ def pga(
         int | None, typer.Option(min=1, help="Readout dimension k; 100 or d/4 if left out.")
     ] = None,
     ccr: Annotated[int, typer.Option(min=0, help="Principal components removed.")] = 1,
+    memory: Annotated[
+        float,
+        typer.Option(
+            min=0.001, help="GiB for ranking distances; beyond, a sample of the pairs is ranked."
+        ),
+    ] = 8.0,
     seed: Seed = 0,
+    device: On = "auto",
+    dtype: Arithmetic = "float32",
     as_json: AsJson = False,
     save_arrays: SaveArrays = None,
 ) -> None:
@@ -66,7 +83,8 @@ def pga(
 
     if save_arrays is not None:
         direct.check_array_file(save_arrays)
-    settings = direct.pga_settings(model, text, tokens, samples, readout_dim, seed)
+    settings = direct.pga_settings(model, text, tokens, samples, readout_dim, seed, memory)
+    settings = replace(settings, device=device, dtype=dtype)
     study = PGAStudy(Session(settings), levels=(ccr,))
     report = direct.pga_report(study, ccr)
     if save_arrays is not None:
@@ -105,6 +123,8 @@ def updates(
         bool, typer.Option("--exclude-same-token", help="Neighbours of other token ids only.")
     ] = False,
     seed: Seed = 0,
+    device: On = "auto",
+    dtype: Arithmetic = "float32",
     as_json: AsJson = False,
     save_arrays: SaveArrays = None,
 ) -> None:
@@ -121,6 +141,7 @@ def updates(
     settings = direct.updates_settings(
         model, text, tokens, neighbours, bank, seed, metric, exclude_same_token
     )
+    settings = replace(settings, device=device, dtype=dtype)
     study = UpdatesStudy(Session(settings), classes=(map_,))
     report = direct.updates_report(study)
     if save_arrays is not None:
@@ -316,22 +337,13 @@ def _prepare(
     """Compute what a notebook reads before it runs, so that progress shows on the terminal."""
     import ast
 
-    from layergeom.studies import Session, Settings, named_sizes
+    from layergeom.studies import open_session
     from layergeom.studies.prepare import prepare, prepare_across
 
     values = {name: ast.literal_eval(p.default) for name, p in declared.items()} | parameters
-    sessions = [
-        Session(
-            Settings(
-                model,
-                values["corpus"],
-                named_sizes(values["sizes"]),
-                values["seed"],
-                values.get("readout_dim") or None,
-            )
-        )
-        for model in models
-    ]
+    names = ("corpus", "sizes", "seed", "dtype", "readout_dim")
+    chosen = {name: values[name] for name in names if name in values}
+    sessions = [open_session(model, **chosen) for model in models]
     if "models" in values:
         prepare_across(sessions, studies)
     else:

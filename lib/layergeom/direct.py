@@ -10,10 +10,11 @@ import pandas as pd
 
 from layergeom.errors import UsageError
 from layergeom.files import check_writable, whole_file
+from layergeom.geometry.memory import GIB
 from layergeom.geometry.neighbours import Metric
 from layergeom.report.provenance import provenance
 from layergeom.studies.fits import FitsStudy
-from layergeom.studies.pga import PGAStudy
+from layergeom.studies.pga import PGAProfile, PGAStudy
 from layergeom.studies.settings import SIZES, Settings
 from layergeom.studies.states import Session
 from layergeom.studies.updates import UpdatesStudy
@@ -29,7 +30,13 @@ def _positions(model: str, corpus: str) -> int:
 
 
 def pga_settings(
-    model: str, corpus: str, tokens: int, samples: int, readout_dim: int | None, seed: int
+    model: str,
+    corpus: str,
+    tokens: int,
+    samples: int,
+    readout_dim: int | None,
+    seed: int,
+    memory: float,
 ) -> Settings:
     """Settings for exactly ``tokens`` tokens a sample, from as many sequences as help."""
     needed = -(-tokens * samples // _positions(model, corpus))
@@ -42,7 +49,7 @@ def pga_settings(
             "query_sequences": 0,
         }
     )
-    return Settings(model, corpus, sizes, seed, readout_dim)
+    return Settings(model, corpus, sizes, seed, readout_dim, memory=round(memory * GIB))
 
 
 def updates_settings(
@@ -89,9 +96,9 @@ def pga_report(study: PGAStudy, ccr: int) -> dict[str, Any]:
                         *("z", "p", "ci_low", "ci_high"),
                     )
                 },
-                "samples": samples[["rho_readout", "null_mean", "null_std", "z", "p"]].to_dict(
-                    "records"
-                ),
+                "samples": samples[
+                    ["rho_readout", "null_mean", "null_std", "z", "p", "z_error", "pairs"]
+                ].to_dict("records"),
             }
         )
     # Without one interval there is nothing to judge by.
@@ -105,14 +112,25 @@ def pga_report(study: PGAStudy, ccr: int) -> dict[str, Any]:
         "tokens": sizes.pga_tokens,
         "samples": sizes.pga_samples,
         "null_subspaces": sizes.null_subspaces,
-        "interval": "95 %: samples and null"
-        if sizes.pga_samples > 1
-        else "95 %: the null's own error (one sample)",
+        "interval": _interval(profile),
         "regime": regime and regime.regime,
         "collapse_zone": regime and regime.collapse_zone,
         "provenance": provenance(profile.inputs, **study.states.facts),
         "layers": layers,
     }
+
+
+def _interval(profile: PGAProfile) -> str:
+    """What the intervals of z hold, and whether all pairs were ranked."""
+    several = profile.samples["sample"].nunique() > 1
+    text = "95 %: samples and null" if several else "95 %: the null's own error (one sample)"
+    if not profile.samples["z_error"].any():
+        return text
+    error = profile.samples["z_error"].max()
+    return (
+        f"{text}; {profile.samples['pairs'].iloc[0]:,} pairs within groups of tokens are ranked, "
+        f"which may move z by {error:.2g} (standard error, at most)"
+    )
 
 
 def _layer(point: str) -> int | str:

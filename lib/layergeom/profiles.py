@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from layergeom.errors import UsageError, unknown
 from layergeom.models.catalogue import catalogue, is_trained
-from layergeom.models.sources import ACCEPTED_TERMS
+from layergeom.models.devices import Device, Dtype
+from layergeom.models.sources import ACCEPTED_TERMS, require_terms
 from layergeom.notebooks import Scope, notebook_names
 from layergeom.studies.settings import SIZES, Settings, named_sizes
 
@@ -23,6 +24,8 @@ class Profile(BaseModel):
         sizes: name of the sizes.
         corpus: corpus name, or path of a text file.
         seed: seed of every random choice.
+        dtype: arithmetic of the models' forward passes.
+        device: where the models run.
         models: models to measure.
         seeds: how many models of each recipe that is trained here, each from its own seed.
         accept_terms: names of the models' terms that whoever wrote the profile has accepted.
@@ -34,6 +37,8 @@ class Profile(BaseModel):
     sizes: str = "default"
     corpus: str = "wikipedia-sample"
     seed: int = 0
+    dtype: Dtype = "float32"
+    device: Device = "auto"
     models: tuple[str, ...] = Field(min_length=1)
     seeds: Annotated[int, Field(ge=1)] = 1
     accept_terms: tuple[str, ...] = ()
@@ -50,21 +55,31 @@ class Profile(BaseModel):
 
     def settings(self, model: str) -> Settings:
         """Settings of one model's measurement."""
-        return Settings(model, self.corpus, named_sizes(self.sizes), self.seed)
+        sizes = named_sizes(self.sizes)
+        return Settings(model, self.corpus, sizes, self.seed, dtype=self.dtype, device=self.device)
 
     def parameters(self, models: Sequence[str], scope: Scope) -> dict[str, str]:
         """Notebook parameters for one model or for all, the defaults left out."""
-        given = {"corpus": self.corpus, "sizes": self.sizes, "seed": str(self.seed)}
-        defaults = {"corpus": "wikipedia-sample", "sizes": "default", "seed": "0"}
-        chosen = {key: value for key, value in given.items() if defaults[key] != value}
+        given = {name: str(getattr(self, name)) for name in ("corpus", "sizes", "seed", "dtype")}
+        chosen = {
+            name: value
+            for name, value in given.items()
+            if value != str(type(self).model_fields[name].default)
+        }
         if scope == "across":
             return {"models": ",".join(models), **chosen}
         return {"model": models[0], **chosen}
 
     def accept(self, *names: str) -> None:
-        """Let this process and those it starts fetch models under the accepted terms."""
+        """Let this process and those it starts fetch models under the accepted terms.
+
+        Raises:
+            UsageError: a model of the profile comes under terms that are not among them.
+        """
         earlier = [name for name in os.environ.get(ACCEPTED_TERMS, "").split(",") if name]
         os.environ[ACCEPTED_TERMS] = ",".join(sorted({*earlier, *self.accept_terms, *names}))
+        for model in self.models:
+            require_terms(model)
 
 
 def read_profile(root: Path, name: str) -> Profile:

@@ -30,6 +30,7 @@ notebooks: list = []  # notebooks whose pages this book has, for the links; none
 corpus: str = "wikipedia-sample"  # or the path of a text file
 sizes: str = "default"  # "default" or "smoke"
 seed: int = 0  # of every random choice
+dtype: str = "float32"  # of the forward pass; or "bfloat16", "float16"
 folder: str = "."  # where the table goes
 
 # %%
@@ -37,10 +38,7 @@ from IPython.display import Markdown, display
 
 from layergeom import claims, report, studies
 
-sessions = [
-    studies.Session(studies.Settings(model, corpus, studies.named_sizes(sizes), seed))
-    for model in models
-]
+sessions = [studies.open_session(model, corpus, sizes, seed, dtype) for model in models]
 results = claims.gather_all(sessions)
 entries = claims.ledger(results)
 links = claims.Links(frozenset(notebooks), frozenset(model.name for model in results.models))

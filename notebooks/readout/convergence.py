@@ -28,6 +28,7 @@ models: list = ["smollm2-135m", "mini-pythia-d64"]  # each is compared with the 
 corpus: str = "wikipedia-sample"  # or the path of a text file
 sizes: str = "default"  # "default" or "smoke"
 seed: int = 0  # of every random choice
+dtype: str = "float32"  # of the forward pass; or "bfloat16", "float16"
 folder: str = "."  # where figure and data go
 
 # %%
@@ -37,10 +38,7 @@ import pandas as pd
 from layergeom import report, studies
 
 report.use_style()
-sessions = [
-    studies.Session(studies.Settings(model, corpus, studies.named_sizes(sizes), seed))
-    for model in models
-]
+sessions = [studies.open_session(model, corpus, sizes, seed, dtype) for model in models]
 pairs = studies.compare_pairs(sessions)
 table = pairs.along_depth()
 for names, reason in pairs.left_out.items():

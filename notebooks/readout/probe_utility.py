@@ -28,6 +28,7 @@ model: str = "smollm2-135m"  # catalogue name, hub id or local folder
 corpus: str = "wikipedia-sample"  # or the path of a text file
 sizes: str = "default"  # "default" or "smoke"
 seed: int = 0  # of every random choice
+dtype: str = "float32"  # of the forward pass; or "bfloat16", "float16"
 texts: str = "articles"  # which article a passage is from; or the path of a CSV of labelled texts
 folder: str = "."  # where figure and data go
 
@@ -38,7 +39,7 @@ import pandas as pd
 from layergeom import report, studies
 
 report.use_style()
-session = studies.Session(studies.Settings(model, corpus, studies.named_sizes(sizes), seed))
+session = studies.open_session(model, corpus, sizes, seed, dtype)
 study = studies.ProbeStudy(session, texts)
 table = study.table().rename(columns={"accuracy": "value"})
 rho = study.correlations().set_index("pooling")

@@ -28,6 +28,7 @@ model: str = "smollm2-135m"  # catalogue name, hub id or local folder
 corpus: str = "wikipedia-sample"  # or the path of a text file
 sizes: str = "default"  # "default" or "smoke"
 seed: int = 0  # of every random choice
+dtype: str = "float32"  # of the forward pass; or "bfloat16", "float16"
 readout_dim: int = 0  # readout dimension k; 0 for the default rule
 folder: str = "."  # where figure and data go
 
@@ -37,8 +38,7 @@ import matplotlib.pyplot as plt
 from layergeom import report, studies
 
 report.use_style()
-settings = studies.Settings(model, corpus, studies.named_sizes(sizes), seed, readout_dim or None)
-session = studies.Session(settings)
+session = studies.open_session(model, corpus, sizes, seed, dtype, readout_dim)
 study = studies.SpectralStudy(session)
 table = study.table()
 rho = study.correlations().set_index("metric")

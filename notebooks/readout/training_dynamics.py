@@ -29,6 +29,7 @@ model: str = "mini-pythia-d64"  # catalogue name of a model with checkpoints
 corpus: str = "wikipedia-sample"  # or the path of a text file
 sizes: str = "default"  # "default" or "smoke"
 seed: int = 0  # of every random choice
+dtype: str = "float32"  # of the forward pass; or "bfloat16", "float16"
 readout_dim: int = 0  # readout dimension k; 0 for the default rule
 folder: str = "."  # where figure and data go
 
@@ -38,8 +39,7 @@ import matplotlib.pyplot as plt
 from layergeom import report, studies
 
 report.use_style()
-settings = studies.Settings(model, corpus, studies.named_sizes(sizes), seed, readout_dim or None)
-session = studies.Session(settings)
+session = studies.open_session(model, corpus, sizes, seed, dtype, readout_dim)
 study = studies.TrainingStudy(session)
 table, losses, facts = study.table(), study.losses(), study.facts
 cells = table.assign(uncertain=(table["ci_low"] <= 0) & (table["ci_high"] >= 0))

@@ -28,15 +28,13 @@ models: list = ["smollm2-135m"]  # catalogue names, hub ids or local folders
 corpus: str = "wikipedia-sample"  # or the path of a text file
 sizes: str = "default"  # "default" or "smoke"
 seed: int = 0  # of every random choice
+dtype: str = "float32"  # of the forward pass; or "bfloat16", "float16"
 folder: str = "."  # where the table goes
 
 # %%
 from layergeom import report, studies
 
-sessions = [
-    studies.Session(studies.Settings(model, corpus, studies.named_sizes(sizes), seed))
-    for model in models
-]
+sessions = [studies.open_session(model, corpus, sizes, seed, dtype) for model in models]
 table = studies.updates_overall(sessions)
 rho = table[table["quantity"].str.endswith("spearman_relerr_kl")]
 

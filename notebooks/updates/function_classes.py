@@ -29,12 +29,13 @@ model: str = "smollm2-135m"  # catalogue name, hub id or local folder
 corpus: str = "wikipedia-sample"  # or the path of a text file
 sizes: str = "default"  # "default" or "smoke"
 seed: int = 0  # of every random choice
+dtype: str = "float32"  # of the forward pass; or "bfloat16", "float16"
 folder: str = "."  # where the table goes
 
 # %%
 from layergeom import report, studies
 
-session = studies.Session(studies.Settings(model, corpus, studies.named_sizes(sizes), seed))
+session = studies.open_session(model, corpus, sizes, seed, dtype)
 study = studies.UpdatesStudy(session)
 table = studies.function_classes(study)
 name, depth = session.files.name, session.states.depth

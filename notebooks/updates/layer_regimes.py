@@ -28,6 +28,7 @@ model: str = "smollm2-135m"  # catalogue name, hub id or local folder
 corpus: str = "wikipedia-sample"  # or the path of a text file
 sizes: str = "default"  # "default" or "smoke"
 seed: int = 0  # of every random choice
+dtype: str = "float32"  # of the forward pass; or "bfloat16", "float16"
 map_class: str = "orthogonal"  # diagonal, orthogonal, low_rank, identity_low_rank or mlp
 folder: str = "."  # where figure and data go
 
@@ -38,7 +39,7 @@ from layergeom import report, studies
 
 report.use_style()
 studies.check_class(map_class)
-session = studies.Session(studies.Settings(model, corpus, studies.named_sizes(sizes), seed))
+session = studies.open_session(model, corpus, sizes, seed, dtype)
 study = studies.UpdatesStudy(session)
 summary, overall = study.summary(), study.overall()
 chosen = summary[summary["class"] == map_class]

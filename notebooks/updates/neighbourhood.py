@@ -28,6 +28,7 @@ model: str = "smollm2-135m"  # catalogue name, hub id or local folder
 corpus: str = "wikipedia-sample"  # or the path of a text file
 sizes: str = "default"  # "default" or "smoke"
 seed: int = 0  # of every random choice
+dtype: str = "float32"  # of the forward pass; or "bfloat16", "float16"
 folder: str = "."  # where figure and data go
 
 # %%
@@ -36,7 +37,7 @@ import matplotlib.pyplot as plt
 from layergeom import report, studies
 
 report.use_style()
-session = studies.Session(studies.Settings(model, corpus, studies.named_sizes(sizes), seed))
+session = studies.open_session(model, corpus, sizes, seed, dtype)
 study = studies.NeighbourhoodStudy(session)
 table = study.table()
 name, facts = session.files.name, study.facts

@@ -1,5 +1,7 @@
 """Hidden states of all layers for packed sequences, by hooks on the blocks themselves."""
 
+from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,41 +36,75 @@ class CapturedStates:
     loss: float
 
 
+@dataclass(frozen=True)
+class CaptureFacts:
+    """What a capture says about the model: ``contract_error`` and ``loss`` of CapturedStates."""
+
+    contract_error: float
+    loss: float
+
+
 @torch.no_grad()
-def capture(model: LanguageModel, tokens: Int[np.ndarray, "sequences length"]) -> CapturedStates:
-    """Run a model over sequences and keep the states at every capture point.
+def stream_states(
+    model: LanguageModel,
+    tokens: Int[np.ndarray, "sequences length"],
+    keep: Callable[[str, Float[np.ndarray, "few length width"]], None],
+) -> CaptureFacts:
+    """Run a model over sequences and hand on the states at every capture point as they come.
+
+    One pass serves all layers, and the states of a few sequences are held at a time.
+
+    Args:
+        model: the model.
+        tokens: token ids of the sequences.
+        keep: called for ``H_0 ... H_L`` and ``out`` of each few sequences, in order, with the
+            point's name and float32 states that it must not keep without a copy.
 
     Raises:
         UsageError: the model fails the logits contract on the first sequence.
         LayergeomError: states that are not finite, with layer and dtype.
     """
-    ids = torch.from_numpy(tokens)
+    ids = model.on_device(tokens)
     error = contract_error(model, ids[:1])
-    shape = (*tokens.shape, model.width)
-    hidden = [np.empty(shape, dtype=np.float32) for _ in range(model.depth + 1)]
-    out = np.empty(shape, dtype=np.float32)
+    loss = 0.0
+
+    def record(layer: int, states: Tensor) -> None:
+        keep(f"H_{layer}", _finite(states, f"H_{layer}", model.name))
+
     for start in track(range(0, len(ids), BATCH), f"Capturing {model.name}"):
-        rows = slice(start, start + BATCH)
-
-        def record(layer: int, states: Tensor, rows: slice = rows) -> None:
-            hidden[layer][rows] = _finite(states, f"H_{layer}", model.name)
-
+        few = ids[start : start + BATCH]
         with hooked(model.blocks, record):
-            last = model.body(ids[rows], use_cache=False).last_hidden_state
-        out[rows] = _finite(last, "the final norm", model.name)
-    return CapturedStates(hidden, out, error, _loss(model, ids[:BATCH], out[:BATCH]))
+            last = model.body(few, use_cache=False).last_hidden_state
+        out = _finite(last, "the final norm", model.name)
+        keep("out", out)
+        if start == 0:
+            loss = _loss(model, few, last)
+    return CaptureFacts(error, loss)
+
+
+def capture(model: LanguageModel, tokens: Int[np.ndarray, "sequences length"]) -> CapturedStates:
+    """Run a model over sequences and keep the states at every capture point in memory.
+
+    Raises:
+        UsageError: the model fails the logits contract on the first sequence.
+        LayergeomError: states that are not finite, with layer and dtype.
+    """
+    kept: dict[str, list[np.ndarray]] = defaultdict(list)
+    facts = stream_states(model, tokens, lambda point, rows: kept[point].append(rows.copy()))
+    hidden = [np.concatenate(kept.pop(f"H_{layer}")) for layer in range(model.depth + 1)]
+    return CapturedStates(hidden, np.concatenate(kept["out"]), facts.contract_error, facts.loss)
 
 
 def _loss(
     model: LanguageModel,
     ids: Int[Tensor, "sequences length"],
-    out: Float[np.ndarray, "sequences length width"],
+    out: Float[Tensor, "sequences length width"],
 ) -> float:
     """Mean cross-entropy, nats a token; a sequence at a time, for logits are large."""
     losses = [
         torch.nn.functional.cross_entropy(
-            model.logits(torch.from_numpy(normed[None, :-1]))[0].float(), sequence[1:]
-        )
+            model.logits(normed[None, :-1])[0].float(), sequence[1:]
+        ).cpu()
         for sequence, normed in zip(ids, out, strict=True)
     ]
     return float(torch.stack(losses).double().mean())

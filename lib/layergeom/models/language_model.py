@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
@@ -21,6 +21,7 @@ from layergeom.models.blocks import (
     replaced_forward,
     replaced_output,
 )
+from layergeom.models.devices import placement, torch_dtype
 from layergeom.models.sources import Bos, ModelFiles, resolve
 
 #: Largest relative error of head(final_norm(H_L)) against the model's own logits, float32.
@@ -70,6 +71,16 @@ class LanguageModel:
         """Floating-point type that the forward pass runs in."""
         dtype: torch.dtype = next(self.network.parameters()).dtype
         return dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Device that token ids and states are handed over on."""
+        device: torch.device = next(self.network.parameters()).device
+        return device
+
+    def on_device(self, array: Shaped[np.ndarray, "..."]) -> Shaped[Tensor, "..."]:
+        """An array as a tensor where the model runs."""
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
 
     @property
     def body(self) -> nn.Module:
@@ -124,7 +135,7 @@ class LanguageModel:
         and logit scaling are the model's own.
         """
         given = self.body_output(last_hidden_state=normed.to(self.dtype))
-        ids = torch.zeros(normed.shape[:2], dtype=torch.long)
+        ids = torch.zeros(normed.shape[:2], dtype=torch.long, device=normed.device)
         with replaced_forward(self.body, lambda *_, **__: given):
             logits: Tensor = self.network(ids, use_cache=False).logits
         return logits
@@ -159,7 +170,7 @@ def wrap(name: str, network: Any, tokenizer: Any, bos: Bos) -> LanguageModel:
         raise UsageError(f"{name} is an encoder-decoder model ({model_type}); only causal models.")
     adapter = adapter_for(model_type)
     blocks = tuple(part(network, adapter.blocks).children())
-    ids = torch.tensor([[1, 2, 3]])
+    ids = torch.tensor([[1, 2, 3]], device=next(network.parameters()).device)
     templates, body_output = output_templates(
         blocks, network.base_model, lambda: network(ids, use_cache=False)
     )
@@ -195,7 +206,7 @@ def contract_error(model: LanguageModel, ids: Int[Tensor, "batch length"]) -> fl
     with hooked(model.blocks, record):
         own = model.network(ids, use_cache=False).logits
     rebuilt = model.logits(model.final_norm(last["H_L"]))
-    error = float((rebuilt - own).double().norm() / own.double().norm())
+    error = float((rebuilt - own).cpu().double().norm() / own.cpu().double().norm())
     if not error < CONTRACT:
         raise UsageError(
             f"{model.name} ({model.network.config.model_type}) fails the logits contract: its "
@@ -205,33 +216,40 @@ def contract_error(model: LanguageModel, ids: Int[Tensor, "batch length"]) -> fl
     return error
 
 
-def load(model: str) -> LanguageModel:
-    """Load a model by catalogue name, local folder or hub id, in float32.
+def load(model: str, device: str = "auto", dtype: str = "float32") -> LanguageModel:
+    """Load a model by catalogue name, local folder or hub id.
+
+    Args:
+        model: what to load.
+        device: where it runs, one of ``devices.Device``.
+        dtype: arithmetic of the forward pass, one of ``devices.Dtype``.
 
     Raises:
-        UsageError: no such model, no adapter, or the logits contract fails.
+        UsageError: no such model or device, no adapter, or the logits contract fails.
         LayergeomError: it cannot be fetched or read, or weights are missing.
     """
-    return load_files(resolve(model))
+    return load_files(resolve(model), device, dtype)
 
 
-def load_files(files: ModelFiles) -> LanguageModel:
-    """Load a model from its verified files."""
+def load_files(files: ModelFiles, device: str = "auto", dtype: str = "float32") -> LanguageModel:
+    """Load a model from its verified files; for the arguments see ``load``."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
     from transformers.utils import logging
 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     options: dict[str, Any] = {"gguf_file": files.gguf} if files.gguf else {}
+    arithmetic, where = torch_dtype(dtype), placement(device)
     try:
         with _gguf_parsed_once():
             network, report = AutoModelForCausalLM.from_pretrained(
                 files.folder,
-                dtype=torch.float32,
+                dtype=arithmetic,
                 output_loading_info=True,
                 use_safetensors=True,
                 trust_remote_code=False,
                 local_files_only=True,
+                **where,
                 **options,
             )
             tokenizer = AutoTokenizer.from_pretrained(

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
 
 from layergeom.models.language_model import LanguageModel
 from layergeom.models.replacement import Prediction
@@ -44,8 +43,8 @@ def logit_lens(
         hidden: states by layer, before the final norm.
         out: the model's own states after the final norm, of the same tokens.
     """
-    layers = [_flat(states) for states in hidden]
-    final = _flat(out)
+    layers = [model.on_device(states).flatten(0, 1) for states in hidden]
+    final = model.on_device(out).flatten(0, 1)
     kl = np.empty((len(layers), len(final)))
     agreement = np.empty((len(layers), len(final)), dtype=np.bool_)
     for rows in model.rows_of_logits(len(final)):
@@ -55,10 +54,6 @@ def logit_lens(
             normed = model.final_norm(states[None, rows].to(model.dtype))
             read = model.logits(normed)[0].float()
             kl[layer, rows] = own.divergence_to(read).numpy()
-            agreement[layer, rows] = (read.argmax(dim=-1) == first).numpy()
+            agreement[layer, rows] = (read.argmax(dim=-1) == first).cpu().numpy()
     shape = (len(layers), *out.shape[:2])
     return LensReading(kl.reshape(shape), agreement.reshape(shape))
-
-
-def _flat(states: Float[np.ndarray, "sequences length width"]) -> Float[Tensor, "tokens width"]:
-    return torch.from_numpy(np.ascontiguousarray(states)).flatten(0, 1)

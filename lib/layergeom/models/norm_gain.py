@@ -17,11 +17,10 @@ def final_norm_gain(model: LanguageModel) -> Float[np.ndarray, " width"]:
     opposite is free of a bias.
     """
     width = model.width
-    probe = torch.ones(1, 1, width)
+    probe = torch.ones(1, 1, width, device=model.device)
     probe[..., -1] = 1.0 - width
     unit = probe / (width - 1.0) ** 0.5
-    pair = [model.final_norm((sign * probe).to(model.dtype)).double() for sign in (1.0, -1.0)]
-    gain: Float[np.ndarray, " width"] = (
-        ((pair[0] - pair[1]) / 2.0 / unit.double()).flatten().numpy()
-    )
+    pair = [model.final_norm((sign * probe).to(model.dtype)) for sign in (1.0, -1.0)]
+    up, down, along = (t.cpu().double().flatten().numpy() for t in (*pair, unit))
+    gain: Float[np.ndarray, " width"] = (up - down) / 2.0 / along
     return gain

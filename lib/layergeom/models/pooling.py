@@ -49,17 +49,17 @@ def pooled_states(
         UsageError: the model fails the logits contract on the first text.
         LayergeomError: states that are not finite, with layer and dtype.
     """
-    contract_error(model, torch.tensor([list(sequences[0])]))
+    contract_error(model, torch.tensor([list(sequences[0])], device=model.device))
     points = (*(f"H_{layer}" for layer in range(model.depth + 1)), "out")
     shape = (len(points), len(sequences), model.width)
     mean, last = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.float32)
     batches = list(_equal_lengths(sequences))
     for rows in track(batches, f"Reading texts with {model.name}"):
-        ids = torch.tensor([list(sequences[row]) for row in rows])
+        ids = torch.tensor([list(sequences[row]) for row in rows], device=model.device)
 
         def record(point: int, states: Tensor, rows: list[int] = rows) -> None:
             check_finite(states, points[point], model.name)
-            mean[point, rows] = states[:, skip:].double().mean(dim=1).float().cpu().numpy()
+            mean[point, rows] = states[:, skip:].cpu().double().mean(dim=1).float().numpy()
             last[point, rows] = states[:, -1].float().cpu().numpy()
 
         with hooked(model.blocks, record):

@@ -125,12 +125,12 @@ def single_perturbation(
     Returns:
         KL(p || p~) in nats at the position, for each block and sequence.
     """
-    ids = torch.from_numpy(tokens[:, : position + 1])
-    own = torch.from_numpy(np.ascontiguousarray(out)).to(model.dtype)
+    ids = model.on_device(tokens[:, : position + 1])
+    own = model.on_device(out).to(model.dtype)
     prefix = run_prefix(model, ids, own)
     reference = model.logits(own[:, None])[:, 0].float()
     kl = np.empty(replacements.shape[:2])
     for block, states in enumerate(replacements):
-        last = prefix.resume(block, torch.from_numpy(np.ascontiguousarray(states)))
+        last = prefix.resume(block, model.on_device(states))
         kl[block] = kl_divergence(reference, model.logits(last[:, None])[:, 0].float()).numpy()
     return kl

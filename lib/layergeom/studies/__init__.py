@@ -21,7 +21,7 @@ from layergeom.studies.probes import ProbeStudy
 from layergeom.studies.scale import scale_profiles, scale_table
 from layergeom.studies.settings import SIZES, Settings, Sizes, named_sizes
 from layergeom.studies.spectral import SpectralStudy
-from layergeom.studies.states import Session, States
+from layergeom.studies.states import Session, States, open_session
 from layergeom.studies.sub_blocks import SubBlocksStudy
 from layergeom.studies.training import TrainingStudy
 from layergeom.studies.updates import UpdatesStudy, middle_third
@@ -60,6 +60,7 @@ __all__ = [
     "function_classes",
     "middle_third",
     "named_sizes",
+    "open_session",
     "scale_profiles",
     "scale_table",
     "updates_overall",

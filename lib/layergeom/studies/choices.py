@@ -173,6 +173,7 @@ class ChoicesStudy:
         inputs = {
             "model": files.name,
             "revision": files.revision,
+            "dtype": self.settings.dtype,
             "weights": files.weights_hash,
             "code": code_version("layergeom.models.norm_gain"),
         }

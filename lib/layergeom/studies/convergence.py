@@ -132,6 +132,7 @@ class ConvergenceStudy:
             read |= {
                 f"{side}_model": session.files.name,
                 f"{side}_revision": session.files.revision,
+                f"{side}_dtype": session.settings.dtype,
                 f"{side}_weights": session.files.weights_hash,
                 f"{side}_bos": session.files.bos,
                 f"{side}_length": session.sequence_length,

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from layergeom.corpora.packing import spread_tokens
 from layergeom.geometry.errors import GeometryError
+from layergeom.geometry.memory import group_count
 from layergeom.geometry.pga import PGASample, estimate_z, subspace_pga_levels
 from layergeom.geometry.regimes import RegimeVerdict, classify_regime
 from layergeom.geometry.subspaces import default_readout_dim, random_subspaces, readout_basis
@@ -30,7 +31,8 @@ class PGAProfile:
 
     Attributes:
         samples: one row per point, level and sample: ``rho_readout``, ``null_mean``,
-            ``null_std``, ``z``, ``p``.
+            ``null_std``, ``z``, ``p``, and ``z_error``, the standard error of z from ranking
+            ``pairs`` of the pairs only.
         rho_null: the null's correlations by point, as (levels, samples, subspaces).
         readout_dim: k.
         depth: number of blocks, L.
@@ -53,8 +55,10 @@ class PGAProfile:
             null = self.rho_null[str(point)][self.levels.index(level)]
             estimate = estimate_z(
                 [
-                    PGASample(rho, nulls)
-                    for rho, nulls in zip(group["rho_readout"], null, strict=True)
+                    PGASample(rho, nulls, error)
+                    for rho, error, nulls in zip(
+                        group["rho_readout"], group["z_error"], null, strict=True
+                    )
                 ]
             )
             rows.append(
@@ -158,6 +162,9 @@ class PGAStudy:
             "point": point,
             "levels": list(self.levels),
             "tokens": sizes.pga_tokens,
+            "token_groups": group_count(
+                sizes.pga_tokens, self.states.width, len(self.levels), self.settings.memory
+            ),
             "samples": sizes.pga_samples,
             "null_subspaces": sizes.null_subspaces,
             "readout_dim": self.readout_dim,
@@ -171,7 +178,12 @@ class PGAStudy:
         rows, nulls = [], []
         for sample, (sequences, positions) in enumerate(zip(*self.tokens, strict=True)):
             by_level = subspace_pga_levels(
-                states[sequences, positions], self.readout, self.subspaces, self.levels
+                states[sequences, positions],
+                self.readout,
+                self.subspaces,
+                self.levels,
+                self.settings.memory,
+                self.settings.seed,
             )
             nulls.append([by_level[level].rho_null for level in self.levels])
             for level, result in by_level.items():
@@ -185,6 +197,8 @@ class PGAStudy:
                         "null_std": result.null_std,
                         "z": result.z,
                         "p": result.p,
+                        "z_error": result.z_error,
+                        "pairs": result.pairs,
                     }
                 )
         return Results(

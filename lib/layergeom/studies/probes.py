@@ -83,6 +83,7 @@ class ProbeStudy:
         return {
             "model": files.name,
             "revision": files.revision,
+            "dtype": self.settings.dtype,
             "weights": files.weights_hash,
             "bos": files.bos,
             "labelled_texts": labelled.name,

@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from layergeom.errors import UsageError, unknown
+from layergeom.geometry.memory import DEFAULT_MEMORY
 from layergeom.geometry.neighbours import Metric
 
 LARGEST_SEED = 2**32 - 1
@@ -98,6 +99,10 @@ class Settings:
             layer 0 a token's own copies make its fit trivially exact.
         revision: a checkpoint or hub revision of the model, such as ``step64``; empty for the
             model as it stands.
+        dtype: arithmetic of the model's forward pass, one of ``models.devices.Dtype``.
+        device: where the model runs, one of ``models.devices.Device``; no part of what a result
+            depends on.
+        memory: bytes that ranking distances may take; beyond, a sample of the pairs is ranked.
     """
 
     model: str
@@ -108,6 +113,9 @@ class Settings:
     metric: Metric = "euclidean"
     exclude_same_token: bool = False
     revision: str = ""
+    dtype: str = "float32"
+    device: str = "auto"
+    memory: int = DEFAULT_MEMORY
 
     def __post_init__(self) -> None:
         """Refuse a seed that NumPy and PyTorch do not take.

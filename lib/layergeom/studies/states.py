@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from jaxtyping import Float, Int
 from layergeom.corpora import Corpus, held_out, load_corpus
 from layergeom.models.sources import ModelFiles, resolve
 from layergeom.studies.code_version import code_version
-from layergeom.studies.settings import Settings, generator
-from layergeom.studies.store import Artefact, Results, compute_or_load
+from layergeom.studies.settings import Settings, generator, named_sizes
+from layergeom.studies.store import Artefact, Results, stream_or_load
+from layergeom.studies.streams import append_rows, read_rows
 
 if TYPE_CHECKING:  # torch takes seconds to import, and stored results are read without it
     from layergeom.models.language_model import LanguageModel
@@ -49,7 +51,7 @@ class Session:
         from layergeom.progress import say
 
         say(f"Loading {self.files.name} ...")
-        return load_files(self.files)
+        return load_files(self.files, self.settings.device, self.settings.dtype)
 
     @property
     def sequence_length(self) -> int:
@@ -60,7 +62,7 @@ class Session:
     @cached_property
     def states(self) -> "States":
         """The captured states, stored or captured now."""
-        return States(compute_or_load("states", self._states_inputs(), self._capture))
+        return States(stream_or_load("states", self._states_inputs(), self._capture))
 
     def _states_inputs(self) -> dict[str, Any]:
         sizes = self.settings.sizes
@@ -71,6 +73,7 @@ class Session:
             "revision": self.files.revision,
             "weights": self.files.weights_hash,
             "bos": self.files.bos,
+            "dtype": self.settings.dtype,
             "corpus": self.corpus.name,
             "text": self.corpus.sha256,
             "sequence_length": self.sequence_length,
@@ -83,9 +86,9 @@ class Session:
             "transformers": version("transformers"),
         }
 
-    def _capture(self) -> Results:
+    def _capture(self, folder: Path) -> Results:
         from layergeom.corpora.packing import bank_and_query
-        from layergeom.models.capture import capture
+        from layergeom.models.capture import stream_states
 
         sizes, model = self.settings.sizes, self.model
         roles = bank_and_query(
@@ -98,12 +101,13 @@ class Session:
             generator(self.settings.seed, "sequences"),
         )
         tokens = np.concatenate([roles.bank.tokens, roles.query.tokens])
-        captured = capture(model, tokens)
-        arrays: dict[str, np.ndarray] = {f"H_{i}": h for i, h in enumerate(captured.hidden)}
-        arrays["out"] = captured.out
-        arrays["tokens"] = tokens
-        arrays["documents"] = np.concatenate([roles.bank.documents, roles.query.documents])
-        arrays["unembedding"] = model.real_unembedding()
+        keep = partial(append_rows, folder, total=len(tokens))
+        captured = stream_states(model, tokens, keep)
+        arrays = {
+            "tokens": tokens,
+            "documents": np.concatenate([roles.bank.documents, roles.query.documents]),
+            "unembedding": model.real_unembedding(),
+        }
         facts = {
             "depth": model.depth,
             "width": model.width,
@@ -112,19 +116,46 @@ class Session:
             "contract_error": captured.contract_error,
             "loss": captured.loss,
             "bos": model.bos_id(),
-            "skipped_variance": _skipped_variance(captured.hidden, sizes.skip_positions),
+            "device": model.device.type,
+            "skipped_variance": [
+                _skipped_variance(read_rows(folder, f"H_{layer}"), sizes.skip_positions)
+                for layer in range(model.depth + 1)
+            ],
         }
         return Results(arrays=arrays, facts=facts)
 
 
-def _skipped_variance(hidden: list[np.ndarray], skip: int) -> list[float]:
-    """Share of each layer's variance that the skipped positions hold."""
-    shares = []
-    for states in hidden:
-        centred = states - states.mean(axis=(0, 1), dtype=np.float64)
-        energy = np.square(centred).sum(axis=(0, 2))
-        shares.append(float(energy[:skip].sum() / energy.sum()))
-    return shares
+def _skipped_variance(states: Float[np.ndarray, "sequences length width"], skip: int) -> float:
+    """Share of a layer's variance that the skipped positions hold."""
+    centred = states - states.mean(axis=(0, 1), dtype=np.float64)
+    energy = np.square(centred).sum(axis=(0, 2))
+    return float(energy[:skip].sum() / energy.sum())
+
+
+def open_session(
+    model: str,
+    corpus: str = "wikipedia-sample",
+    sizes: str = "default",
+    seed: int = 0,
+    dtype: str = "float32",
+    readout_dim: int = 0,
+) -> Session:
+    """A measurement by what a notebook's parameters say.
+
+    Args:
+        model: catalogue name, hub id or local folder.
+        corpus: corpus name or path of a text file.
+        sizes: name of the sizes.
+        seed: seed of every random choice.
+        dtype: arithmetic of the forward pass.
+        readout_dim: readout dimension k; 0 for the default rule.
+
+    Raises:
+        UsageError: no such sizes, or a seed out of range.
+    """
+    return Session(
+        Settings(model, corpus, named_sizes(sizes), seed, readout_dim or None, dtype=dtype)
+    )
 
 
 @dataclass(frozen=True)

@@ -121,6 +121,20 @@ def compute_or_load(
         inputs: everything that the result depends on, as JSON values.
         compute: called at most once, while the artefact's lock is held.
     """
+    return stream_or_load(study, inputs, lambda _: compute())
+
+
+def stream_or_load(
+    study: str, inputs: Mapping[str, Any], compute: Callable[[Path], Results]
+) -> Artefact:
+    """As ``compute_or_load``, for results that do not fit into memory.
+
+    Args:
+        study: name of the study; a folder of the cache.
+        inputs: everything that the result depends on, as JSON values.
+        compute: gets the folder in which the result is made. It may write arrays there, each into
+            a file of its own, and returns the rest.
+    """
     found = find(study, inputs)
     if found is not None:
         return found
@@ -129,9 +143,8 @@ def compute_or_load(
         found = find(study, inputs)  # another process may have made it meanwhile
         if found is not None:
             return found
-        results = compute()
         with whole_folder(folder) as partial:
-            _write(partial, inputs, results)
+            _write(partial, inputs, compute(partial))
     stored = find(study, inputs)
     if stored is None:
         raise LayergeomError(f"the result written to {folder} cannot be read back.")

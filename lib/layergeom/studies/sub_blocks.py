@@ -77,32 +77,31 @@ class SubBlocksStudy:
 
     def _shares(self) -> dict[tuple[int, str, str], Float[np.ndarray, " tokens"]]:
         """Shares of each query token by block, part and what is shared out."""
-        import torch
-
         from layergeom.models.sub_blocks import sub_block_outputs
 
         fits = self.updates.fits
         name = self.session.files.name
         sequences, positions = fits.query_places
         first = int(fits.states.inputs["bank_sequences"])
-        ids = torch.from_numpy(fits.states.tokens[first:])
+        model = self.session.model
+        ids = model.on_device(fits.states.tokens[first:])
         predicted = [
             fits.predicted(block, CONTROLLED)
             for block in track(range(fits.states.depth), f"Updates {name}")
         ]
         found: dict[tuple[int, str, str], np.ndarray] = {}
-        for batch in track(sub_block_outputs(self.session.model, ids), f"Sub-blocks {name}"):
+        for batch in track(sub_block_outputs(model, ids), f"Sub-blocks {name}"):
             at = np.flatnonzero((sequences >= batch.rows.start) & (sequences < batch.rows.stop))
             places = (sequences[at] - batch.rows.start, positions[at])
             for block, parts in enumerate(batch.added):
                 below, above = (
-                    batch.hidden[layer].float().numpy()[places].astype(np.float64)
+                    batch.hidden[layer].float().cpu().numpy()[places].astype(np.float64)
                     for layer in (block, block + 1)
                 )
                 tokenwise = predicted[block][at]
                 shared = {"residual": above - tokenwise, "update": tokenwise - below}
                 for part, output in parts.items():
-                    along = output.float().numpy()[places]
+                    along = output.float().cpu().numpy()[places]
                     for of, vectors in shared.items():
                         column = found.setdefault((block, part, of), np.empty(len(sequences)))
                         column[at] = share_along(vectors, along)
