@@ -21,8 +21,8 @@ lint: .venv/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/.test
-	$(BIN)/python benchmarks/benchmark.py
+bench: .venv/.bench
+	$(BIN)/python -m benchmarks
 
 clean:
 	rm -rf _build .snakemake
@@ -34,6 +34,13 @@ clean:
 .venv/.book: pyproject.toml constraints.txt | .venv/bin/python
 	@echo "Installing layergeom into .venv (a few minutes the first time) ..."
 	$(INSTALL) --editable .
+	@touch $@
+
+# mne-rsa draws brains as well; what it needs for that is not installed.
+.venv/.bench: .venv/.test benchmarks/peers.txt
+	@echo "Installing the packages to compare with into .venv ..."
+	$(INSTALL) --requirement benchmarks/peers.txt
+	$(INSTALL) --no-deps mne-rsa
 	@touch $@
 
 .venv/.test: .venv/.book

@@ -21,6 +21,9 @@ LAYERGEOM = f"{shlex.quote(sys.executable)} -m layergeom"
 LIB = [str(p) for p in sorted((ROOT / "lib").rglob("*")) if p.suffix in (".py", ".yml")]
 SPINE = [str(p) for p in sorted((ROOT / "book").rglob("*")) if p.is_file()]
 
+# Written by `make bench`, if at all.
+BENCHMARKS = sorted(str(path) for path in (ROOT / "_build" / "benchmarks").glob("*"))
+
 MODELS = {slug(display_name(model)): model for model in CHOSEN.every_model}
 SCOPES = {name: notebook_scope(ROOT, name) for name in CHOSEN.notebooks}
 PER_MODEL = [name for name, scope in SCOPES.items() if scope == "per model"]
@@ -114,6 +117,7 @@ rule comparison:
     input:
         notebook="notebooks/{section}/{notebook}.py",
         measured=f"{MEASURED}/.across",
+        benchmarks=BENCHMARKS,
         lib=LIB,
     output:
         str(page_folder(PROFILE) / "{section}" / f"{{notebook}}--{slug(ACROSS)}.ipynb"),

@@ -3,6 +3,7 @@
 from layergeom.naming import ACROSS, slug
 from layergeom.report.agreement import agreement_map
 from layergeom.report.alternatives import rounded_alternatives
+from layergeom.report.benchmarks import read_benchmarks, rounded_benchmarks
 from layergeom.report.provenance import provenance
 from layergeom.report.publish import (
     publish_figure,
@@ -54,7 +55,9 @@ __all__ = [
     "provenance",
     "publish_figure",
     "publish_table",
+    "read_benchmarks",
     "rounded_alternatives",
+    "rounded_benchmarks",
     "rounded_classes",
     "rounded_correlations",
     "rounded_scale",
