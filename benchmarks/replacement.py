@@ -8,6 +8,8 @@ from benchmarks.timing import Row, median_seconds, once
 from layergeom.geometry.threads import thread_count
 
 if TYPE_CHECKING:
+    import torch
+
     from layergeom.models.language_model import LanguageModel
 
 _CLASSES = 5
@@ -39,8 +41,9 @@ def replacement(model: str = "smollm2-135m", sequences: int = 2, blocks: int = 5
             found[block] = perturbation(loaded, tokens, block, states.out, outputs)
 
     def plain() -> None:
+        own = _log_probabilities(loaded, tokens)
         for block, outputs in replaced.items():
-            expected[block] = _plain(loaded, tokens, block, outputs)
+            expected[block] = _plain(loaded, tokens, block, outputs, own)
 
     seconds, plain_seconds = median_seconds(ours, runs=3), once(plain)
     difference = max(
@@ -56,30 +59,38 @@ def replacement(model: str = "smollm2-135m", sequences: int = 2, blocks: int = 5
         plain_seconds,
         "1.7 x, KL to 1e-5",
         difference,
+        "the plain way takes its softmax in float64, as the reference does: in float32 it is a "
+        "fifth faster and 2e-5 off",
     )
 
 
+def _log_probabilities(model: "LanguageModel", tokens: np.ndarray) -> "torch.Tensor":
+    """A whole forward pass, every logit held."""
+    import torch
+
+    with torch.no_grad():
+        logits = model.network(torch.from_numpy(tokens), use_cache=False).logits
+        return torch.log_softmax(logits.double(), dim=-1)
+
+
 def _plain(
-    model: "LanguageModel", tokens: np.ndarray, block: int, outputs: dict[str, np.ndarray]
+    model: "LanguageModel",
+    tokens: np.ndarray,
+    block: int,
+    outputs: dict[str, np.ndarray],
+    own: "torch.Tensor",
 ) -> dict[str, np.ndarray]:
-    """A forward pass as it is, and one for each replacement with a hook on the block."""
+    """A forward pass for each replacement, with a hook on the block."""
     import torch
 
     from layergeom.models.blocks import like_output
 
-    ids = torch.from_numpy(tokens)
-
-    def log_probabilities() -> torch.Tensor:
-        return torch.log_softmax(model.network(ids, use_cache=False).logits.double(), dim=-1)
-
-    with torch.no_grad():
-        own = log_probabilities()
-        kl = {}
-        for name, states in outputs.items():
-            handle = model.blocks[block].register_forward_hook(
-                lambda _m, _a, output, states=states: like_output(output, torch.from_numpy(states))
-            )
-            other = log_probabilities()
-            handle.remove()
-            kl[name] = (own.exp() * (own - other)).sum(dim=-1).numpy()
+    kl = {}
+    for name, states in outputs.items():
+        handle = model.blocks[block].register_forward_hook(
+            lambda _m, _a, output, states=states: like_output(output, torch.from_numpy(states))
+        )
+        other = _log_probabilities(model, tokens)
+        handle.remove()
+        kl[name] = (own.exp() * (own - other)).sum(dim=-1).numpy()
     return kl
