@@ -59,7 +59,7 @@ def pga(tokens: int = 1000, width: int = 576, k: int = 100, subspaces: int = 100
         thread_count(),
         seconds,
         plain_seconds * (subspaces + 1) / (len(few) + 1),
-        "40 x on two threads, 25 x on one",
+        "40 x" if thread_count() > 1 else "25 x",
         difference,
         f"a subspace {1e3 * each:.1f} ms a thread: {each / sort:.1f} times one sort of its "
         f"{tokens * (tokens - 1) // 2:,} distances ({1e3 * sort:.1f} ms)",

@@ -44,7 +44,7 @@ def read_benchmarks(folder: Path) -> Benchmarks:
         )
     except (OSError, ValueError) as error:
         raise NotMeasurableError(
-            "times are those of one machine and are not measured with the book: run `make bench`, "
+            "Times are those of one machine and are not measured with the book: run make bench, "
             "then build the book again."
         ) from error
 
