@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import jupytext
 import pytest
 
 from cli import layergeom
@@ -123,6 +124,28 @@ def test_data_and_provenance_lie_beside_the_page(checkout: Path) -> None:
     rows = (folder / "pga_by_layer--smoke-pythia.csv").read_text().splitlines()
     assert rows[0].startswith("point,depth,level,rho_readout,null_mean,null_std,z,p,ci_low")
     assert len(rows) == 1 + 8
+
+
+def test_pages_are_made_from_stored_results_without_what_measured_them(
+    checkout: Path, tmp_path: Path
+) -> None:
+    given = {"sizes": "smoke", "model": "smoke-pythia", "models": ["smoke-pythia"]}
+    values = "\n".join(f"{name} = {value!r}" for name, value in given.items())
+    for page in PAGES:
+        cells = jupytext.read(checkout / "notebooks" / f"{page.split('--')[0]}.py").cells
+        code = [cell.source for cell in cells if cell.cell_type == "code"]
+        code.insert(1, f"{values}\nfolder = {str(tmp_path)!r}")
+        heavy = ("torch", "transformers", "numba", "sklearn")
+        code.append(f"import sys\nassert not {{*{heavy!r}}} & set(sys.modules), set(sys.modules)")
+        done = subprocess.run(
+            [sys.executable, "-c", "\n".join(code)],
+            cwd=checkout,
+            env={**os.environ, "MPLBACKEND": "agg"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{page}: {done.stderr[-300:]}"
 
 
 def test_a_second_build_with_nothing_changed_has_nothing_to_do(checkout: Path) -> None:
