@@ -52,14 +52,20 @@ def test_pga_is_of_exactly_the_tokens_asked_for_and_can_be_recomputed(report) ->
         assert row["null_std"] == pytest.approx(np.std(rho[1], ddof=1), abs=1e-6)
 
 
-def test_too_many_pairs_for_the_memory_are_sampled_and_said_to_be() -> None:
-    found = []
+def test_too_many_pairs_for_the_memory_are_sampled_and_said_to_be(tmp_path: Path) -> None:
+    found, path = [], tmp_path / "pga.npz"
     for memory in ("8", "0.001"):
         command = ("pga", "--model", "smoke-pythia", "--tokens", "400", "--memory", memory)
-        done = layergeom(*command, "--json", cwd=ROOT)
+        done = layergeom(*command, "--json", "--save-arrays", str(path), cwd=ROOT)
         assert done.status == 0, done.err
         found.append(json.loads(done.out))
     whole, part = found
+    with np.load(path) as file:
+        arrays = dict(file)
+    groups = [np.flatnonzero(arrays["group"] == g) for g in np.unique(arrays["group"])]
+    for row, states in zip(part["layers"], [*arrays["states"], arrays["out"]], strict=True):
+        rho = reference.grouped_rho(states.astype(np.float64), arrays["readout_basis"], 1, groups)
+        assert row["rho_readout"] == pytest.approx(np.mean(rho), abs=1e-6)
     assert "pairs within groups of tokens are ranked" in part["interval"]
     assert "pairs" not in whole["interval"]
     for row, every in zip(part["layers"], whole["layers"], strict=True):
@@ -147,6 +153,14 @@ USAGE = {
     "parameter without a value": (
         ["run", "readout/masking", "--model", "smoke-pythia", "-p", "seed"],
         "name=value",
+    ),
+    "memory without end": (
+        ["pga", "--model", "smoke-pythia", "--memory", "inf"],
+        "--memory",
+    ),
+    "misspelt dtype": (
+        ["run", "readout/masking", "--model", "smoke-pythia", "-p", "dtype=bfloat"],
+        "Did you mean 'bfloat16'?",
     ),
     "seed below zero": (
         ["run", "readout/masking", "--model", "smoke-pythia", "-p", "seed=-1"],

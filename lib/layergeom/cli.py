@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from layergeom.errors import LayergeomError, UsageError
-from layergeom.models.devices import Device, Dtype
+from layergeom.models.devices import Device, Dtype, check_device
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +65,9 @@ def pga(
     memory: Annotated[
         float,
         typer.Option(
-            min=0.001, help="GiB for ranking distances; beyond, a sample of the pairs is ranked."
+            min=0.001,
+            max=1e6,
+            help="GiB for ranking distances; beyond, a sample of the pairs is ranked.",
         ),
     ] = 8.0,
     seed: Seed = 0,
@@ -81,6 +83,7 @@ def pga(
     from layergeom import direct
     from layergeom.studies import PGAStudy, Session
 
+    check_device(device)
     if save_arrays is not None:
         direct.check_array_file(save_arrays)
     settings = direct.pga_settings(model, text, tokens, samples, readout_dim, seed, memory)
@@ -136,6 +139,7 @@ def updates(
     from layergeom.studies import Session, UpdatesStudy, check_class
 
     check_class(map_)
+    check_device(device)
     if save_arrays is not None:
         direct.check_array_file(save_arrays)
     settings = direct.updates_settings(
@@ -218,7 +222,9 @@ def book(
     from layergeom.profiles import read_profile
 
     root = project_root()
-    read_profile(root, profile).accept(*(["gemma"] if accept_gemma_terms else []))
+    chosen = read_profile(root, profile)
+    check_device(chosen.device)
+    chosen.accept(*(["gemma"] if accept_gemma_terms else []))
     index = build(root, profile, cores or thread_count())
     print(f"The book is at {index}")
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from layergeom.errors import UsageError
 from layergeom.files import check_writable, whole_file
-from layergeom.geometry.memory import GIB
+from layergeom.geometry.memory import GIB, token_groups
 from layergeom.geometry.neighbours import Metric
 from layergeom.report.provenance import provenance
 from layergeom.studies.fits import FitsStudy
@@ -152,11 +152,21 @@ def pga_arrays(study: PGAStudy, ccr: int) -> dict[str, np.ndarray]:
         "token_ids": states.tokens[sequences, positions],
         "positions": positions,
         "sequences": sequences,
+        "group": _groups(study, profile, len(positions)),
         "readout_basis": study.readout,
         "null_subspaces": study.subspaces,
         "rho_readout": first["rho_readout"].to_numpy(),
         "rho_null": np.stack([profile.rho_null[point][level, 0] for point in states.points]),
     }
+
+
+def _groups(study: PGAStudy, profile: PGAProfile, tokens: int) -> np.ndarray:
+    """Number of each token's group; pairs within a group are ranked. All 0 where all pairs are."""
+    group = np.zeros(tokens, dtype=np.int64)
+    count = int(profile.inputs["token_groups"])
+    for number, members in enumerate(token_groups(tokens, count, study.settings.seed)):
+        group[members] = number
+    return group
 
 
 #: JSON key of each summarised quantity, with what it is.

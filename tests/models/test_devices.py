@@ -9,7 +9,7 @@ from accelerate.hooks import AlignDevicesHook, add_hook_to_module
 
 from layergeom.errors import UsageError
 from layergeom.models.capture import capture
-from layergeom.models.devices import placement, torch_dtype
+from layergeom.models.devices import check_device, placement, torch_dtype
 from layergeom.models.language_model import LanguageModel, load, wrap
 from layergeom.models.replacement import perturbation
 from tiny_models import DEPTH, TOKENS, save_tiny, tiny_network, tiny_tokenizer
@@ -44,6 +44,14 @@ def test_auto_takes_the_gpu_and_keeps_its_products_in_float32(
     assert not torch.backends.cudnn.allow_tf32
     assert not torch.backends.cuda.matmul.allow_tf32
     assert placement("cpu") == {}
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_a_device_that_is_not_there_is_refused_whatever_is_stored() -> None:
+    for device in ("auto", "cpu", "split"):
+        check_device(device)
+    with pytest.raises(UsageError, match="there is no mps device here"):
+        check_device("mps")
 
 
 def test_misspelt_names_are_refused_with_the_nearest() -> None:

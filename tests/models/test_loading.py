@@ -60,6 +60,15 @@ def test_missing_weights_are_refused_and_not_drawn_at_random(folder: Path) -> No
         load(str(folder))
 
 
+def test_a_folder_without_a_tokenizer_is_refused_before_a_text_is_called_too_short(
+    folder: Path,
+) -> None:
+    for file in folder.glob("tokenizer*"):
+        file.unlink()
+    with pytest.raises(UsageError, match=r"has no tokenizer: it needs one of tokenizer\.json"):
+        load(str(folder))
+
+
 def test_unexpected_weights_are_refused(folder: Path) -> None:
     change_weights(folder, lambda weights: weights.update({"gpt_neox.extra": torch.ones(2)}))
     with pytest.raises(UsageError, match=r"1 unexpected keys, first 'gpt_neox\.extra'"):
@@ -107,7 +116,7 @@ def test_folder_without_a_readable_tokenizer_is_refused(folder: Path, content: s
         (folder / "tokenizer.json").unlink()
     else:
         (folder / "tokenizer.json").write_text(content)
-    with pytest.raises(UsageError, match="cannot load my-model"):
+    with pytest.raises(UsageError, match=r"cannot load my-model|my-model has no tokenizer"):
         load(str(folder))
 
 

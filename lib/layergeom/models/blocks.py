@@ -57,7 +57,7 @@ def check_finite(states: Tensor, where: str, model: str) -> None:
         dtype = str(states.dtype).removeprefix("torch.")
         raise LayergeomError(
             f"{model}: {bad} values are not finite at {where} in {dtype}. Half precision often "
-            "overflows in late layers: load the model in float32."
+            "overflows in late layers: take the dtype float32."
         )
 
 

@@ -26,6 +26,16 @@ def torch_dtype(name: str) -> "torch.dtype":
     return getattr(torch, name)  # type: ignore[no-any-return]
 
 
+def check_device(device: str) -> None:
+    """Refuse a device that this machine has not, before anything is loaded or computed.
+
+    Raises:
+        UsageError: no such device, or not on this machine.
+    """
+    if device not in ("auto", "cpu"):  # these are everywhere, and looking takes seconds
+        placement(device)
+
+
 def placement(device: str) -> dict[str, Any]:
     """Options of ``from_pretrained`` that put a model on a device.
 
@@ -45,8 +55,8 @@ def placement(device: str) -> dict[str, Any]:
     chosen = here[0] if device == "auto" else device
     if chosen not in here:
         raise UsageError(
-            f"there is no {chosen} device here, only: {', '.join(here)}. Leave --device out to "
-            "take the fastest."
+            f"there is no {chosen} device here, only: {', '.join(here)}. The device 'auto' is the "
+            "fastest of them."
         )
     if chosen == "cuda":
         # TF32 keeps ten bits of a float32's mantissa: states would differ in the third digit.

@@ -19,6 +19,9 @@ from layergeom.models.trained import checkpoint_folder
 from layergeom.models.weights import weights_hash
 from layergeom.models.wheels import file_from_wheels
 
+#: Files that a tokenizer is read from.
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
+
 #: Names of the terms of use that a person has accepted, with commas between.
 ACCEPTED_TERMS = "LAYERGEOM_ACCEPT_TERMS"
 
@@ -151,6 +154,12 @@ def require_terms(model: str) -> None:
 
 def _from_folder(name: str, folder: Path, revision: str) -> ModelFiles:
     found = weights_hash(folder)
+    # Without one, transformers makes a tokenizer that knows no token, and every text is too short.
+    if not any((folder / file).is_file() for file in _TOKENIZERS):
+        raise UsageError(
+            f"{folder} has no tokenizer: it needs one of {', '.join(_TOKENIZERS)} beside its "
+            "weights."
+        )
     return ModelFiles(
         name=name,
         folder=folder,

@@ -2,7 +2,7 @@
 
 import zlib
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, get_args
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from layergeom.errors import UsageError, unknown
 from layergeom.geometry.memory import DEFAULT_MEMORY
 from layergeom.geometry.neighbours import Metric
+from layergeom.models.devices import Dtype
 
 LARGEST_SEED = 2**32 - 1
 
@@ -118,11 +119,13 @@ class Settings:
     memory: int = DEFAULT_MEMORY
 
     def __post_init__(self) -> None:
-        """Refuse a seed that NumPy and PyTorch do not take.
+        """Refuse what would be refused late or not at all.
 
         Raises:
-            UsageError: it is below 0 or needs more than 32 bits.
+            UsageError: a seed below 0 or of more than 32 bits, or an unknown dtype.
         """
+        if self.dtype not in get_args(Dtype):
+            raise unknown("dtype", self.dtype, list(get_args(Dtype)))
         if not 0 <= self.seed <= LARGEST_SEED:
             raise UsageError(f"a seed lies between 0 and {LARGEST_SEED}, got {self.seed}.")
 
