@@ -79,7 +79,14 @@ def write(name: str, rows: list[dict[str, object]]) -> None:
 def machine() -> dict[str, object]:
     """What the times depend on."""
     held = ", ".join(f"{size} {value:,}" for size, value in scaling.USUAL.items())
-    return provenance({"cores": thread_count(), "processor": processor(), "held": held})
+    return provenance(
+        {
+            "cores": thread_count(),
+            "processor": processor(),
+            "held": held,
+            "runs": scaling.RUNS,
+        }
+    )
 
 
 def processor() -> str:

@@ -7,7 +7,7 @@ from benchmarks.rank_statistics import case
 from benchmarks.timing import once
 from layergeom import geometry
 
-_RUNS = 3
+RUNS = 3
 #: The sizes that are held, and the values that each takes in turn.
 USUAL = {"tokens": 1000, "width": 576, "k": 100, "null subspaces": 50, "layers": 1}
 VALUES = {
@@ -47,5 +47,5 @@ def _seconds(sizes: dict[str, int]) -> tuple[float, float, float]:
             geometry.subspace_pga(made.states, made.readout, made.null)
 
     run()
-    times = [once(run) for _ in range(_RUNS)]
+    times = [once(run) for _ in range(RUNS)]
     return median(times), min(times), max(times)

@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 from cli import layergeom
+from layergeom import cli as commands
+from layergeom.errors import UsageError
+from layergeom.studies import Session
 from reference import pga as reference
 
 ROOT = Path(__file__).parents[1]
@@ -234,6 +237,18 @@ def test_a_short_text_names_both_numbers(tmp_path: Path) -> None:
     )
     assert done.status == 2
     assert "need 600 tokens" in done.err
+
+
+@pytest.mark.parametrize("command", ["pga", "updates"])
+def test_a_device_that_is_not_there_is_refused_before_stored_results_are_shown(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    monkeypatch.setattr(Session, "__init__", lambda *_: pytest.fail("a measurement was begun"))
+    with pytest.raises(UsageError, match="there is no mps device here"):
+        getattr(commands, command)("smoke-pythia", device="mps")
 
 
 def test_outside_a_checkout_the_notebooks_are_asked_for(tmp_path: Path) -> None:

@@ -69,8 +69,8 @@ report.publish_figure(
     name="scaling",
     model=report.ACROSS,
     caption=(
-        f"Seconds of Subspace PGA on {found.where}, by one size at a time. Medians of three runs; "
-        f"the band spans all of them. Held: {found.machine['held']}."
+        f"Seconds of Subspace PGA on {found.where}, by one size at a time. Medians of "
+        f"{found.machine['runs']} runs; the band spans all of them. Held: {found.machine['held']}."
     ),
     alt="Small panels of seconds against one size each. "
     + " ".join(

@@ -57,8 +57,8 @@ report.publish_table(
 )
 
 # %% [markdown]
-# Of the rows on Subspace PGA:
+# What else was measured in the same runs, and how:
 
 # %%
 notes = found.table.dropna(subset=["note"])
-report.show_table(notes[["measure", "threads", "note"]].rename(columns={"note": "in the same run"}))
+report.show_table(notes[["measure", "threads", "note"]])
